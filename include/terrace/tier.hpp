@@ -1,0 +1,92 @@
+// Tier: real memory behind a description. It holds bytes; a heap carves it and a mover fills it.
+//
+// A tier is one of two shapes:
+//   addressable  memory() points at `capacity` bytes that kernels may use in place
+//   block        blocks() takes aligned requests and completes them later (a disk)
+// Owned by one manager or mover's user, through unique_ptr. Opening reserves the whole capacity, so that a
+// full disk or a refused allocation is met before the run; closing gives everything back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "terrace/bytes.hpp"
+#include "terrace/machine.hpp"
+#include "terrace/result.hpp"
+
+namespace terrace {
+
+enum class Access { read, write };
+
+/// A stretch of memory that takes part in a request.
+struct Piece {
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// One contiguous range of a block tier, gathered from or scattered to several pieces of memory.
+/// pre: `offset` and the sum of the pieces are multiples of block_size(); every piece's address is a multiple
+/// of memory_alignment() and its length of block_size().
+struct BlockRequest {
+  Access access = Access::read;
+  std::uint64_t offset = 0;
+  std::span<const Piece> pieces;  ///< must stay valid until the completion is seen
+  std::uint64_t tag = 0;          ///< handed back with the completion
+};
+
+struct BlockCompletion {
+  std::uint64_t tag = 0;
+  std::int64_t result = 0;  ///< bytes done, possibly fewer than asked, or -errno
+};
+
+/// The queue of a block tier. One thread submits and waits; wake() and register_memory() may come from any.
+class BlockQueue {
+ public:
+  virtual ~BlockQueue() = default;
+
+  virtual Bytes block_size() const noexcept = 0;        ///< a power of two
+  virtual Bytes memory_alignment() const noexcept = 0;  ///< a power of two, not above block_size()
+  virtual Bytes request_size() const noexcept = 0;      ///< the largest single request that is worth making
+  virtual unsigned depth() const noexcept = 0;          ///< most requests in flight
+
+  /// Tells the queue of memory that requests will often use. Returns whether such requests became cheaper.
+  virtual bool register_memory(std::span<std::byte> memory) = 0;
+  /// Starts a request. pre: fewer than depth() are in flight. Failures come as completions.
+  virtual void submit(const BlockRequest& request) = 0;
+  /// Blocks until a completion or a wake; returns how many of `completions` were filled (0 only after
+  /// wake()).
+  virtual std::size_t wait(std::span<BlockCompletion> completions) = 0;
+  /// Makes the current or the next wait() return. Thread-safe.
+  virtual void wake() = 0;
+};
+
+class Tier {
+ public:
+  virtual ~Tier() = default;
+
+  virtual const TierDescription& description() const noexcept = 0;
+
+  /// The tier's bytes, or nullptr for a block tier.
+  virtual std::byte* memory() noexcept { return nullptr; }
+  /// The tier's queue, or nullptr for an addressable tier.
+  virtual BlockQueue* blocks() noexcept { return nullptr; }
+
+  /// Called by a mover after it copied `amount` out of (read) or into (write) this addressable tier. Holds
+  /// the caller until a device of the declared rates would have done it; throws EnvironmentError where that
+  /// device would fail.
+  virtual void pace(Access access, Bytes amount);
+  /// Charges a kernel that ran for `took` and touched bytes here in place: holds the caller for what the
+  /// declared rates would have needed beyond that.
+  virtual void charge(Bytes read, Bytes written, Seconds took);
+};
+
+/// Opens the tier a spec asks for. A wrong request (zero capacity, a directory as path, more than the disk
+/// has, a node that does not exist) is a returned Error; memory or I/O that fails on the way throws
+/// EnvironmentError.
+Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec);
+Result<std::unique_ptr<Tier>> open_tier(std::string_view spec);
+
+}  // namespace terrace
