@@ -1,0 +1,251 @@
+#include "manager/core.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/clock.hpp"
+
+namespace terrace {
+
+ManagerCore::ManagerCore(std::vector<std::unique_ptr<Tier>> given, std::unique_ptr<Policy> chosen,
+                         MoverOptions options)
+    : tiers(std::move(given)), policy(std::move(chosen)) {
+  check(!tiers.empty(), "a manager needs at least one tier");
+  check(policy != nullptr, "a manager needs a policy");
+  std::vector<Tier*> borrowed;
+  for (const auto& tier : tiers) {
+    const TierDescription& about = tier->description();
+    heaps.emplace_back(about.capacity, about.granularity);
+    borrowed.push_back(tier.get());
+  }
+  mover = std::make_unique<Mover>(std::move(borrowed), std::move(options));
+}
+
+Result<ObjectId> ManagerCore::create(Lock& lock, Bytes size) {
+  if (size.count == 0)
+    return Error{ErrorCode::invalid_argument, "an object of 0 bytes was asked for: ask for at least 1"};
+  Bytes largest;
+  for (const Heap& heap : heaps) largest = std::max(largest, heap.statistics().capacity);
+  if (size > largest) {
+    return Error{ErrorCode::too_large,
+                 fmt::format("an object of {} is larger than every tier (the largest has {}): add a "
+                             "larger tier or split the object",
+                             readable(size), readable(largest))};
+  }
+  Regions regions_now = verbs(lock);
+  Result<Region> region = policy->place(regions_now, size);
+  if (!region) return region.error();
+  const RegionId primary = region->id();
+  region->core_ = nullptr;  // the object owns it from here on
+  const ObjectId id = objects.insert(Object(size, primary));
+  RegionEntry& entry = regions[primary];
+  entry.object = id;
+  entry.linked = true;
+  entry.sibling = primary;
+  entry.version = objects[id].version;
+  policy->created(regions_now, id);
+  return id;
+}
+
+Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
+  while (true) {
+    Object* object = objects.find(id);
+    if (object == nullptr || object->retired || object->ending) {
+      return Error{ErrorCode::retired, "the object was retired or destroyed: its contents are gone"};
+    }
+    const bool addressable = tiers[regions[object->primary].tier.index]->memory() != nullptr;
+    if (object->writer || (access == Access::write && object->readers > 0)) {
+      wait_for_release(lock);
+    } else if (object->copy != nullptr && (access == Access::write || !addressable)) {
+      wait(lock, object->copy);
+    } else if (addressable) {
+      return take_pin(lock, id, *object, access);
+    } else {
+      Regions regions_now = verbs(lock);
+      const Result<void> fetched = policy->fetch(regions_now, id, access);
+      // Copies that are under way may yet clear what stands in the way.
+      if (!fetched && !regions_now.wait_for_copy()) return fetched.error();
+    }
+  }
+}
+
+Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, Access access) {
+  RegionEntry& primary = regions[object.primary];
+  if (access == Access::read) {
+    ++object.readers;
+  } else {
+    object.writer = true;
+    primary.version = ++object.version;
+  }
+  Pin pin;
+  pin.core_ = this;
+  pin.object_ = id;
+  pin.access_ = access;
+  pin.data_ = tiers[primary.tier.index]->memory() + heaps[primary.tier.index].offset(primary.slot);
+  pin.size_ = object.size;
+  pin.tier_ = primary.tier;
+  Regions regions_now = verbs(lock);
+  policy->touched(regions_now, id, access);
+  return pin;
+}
+
+void ManagerCore::wait_for_release(Lock& lock) {
+  ++waiting;
+  released.wait(lock);
+  --waiting;
+}
+
+void ManagerCore::notify() {
+  if (waiting > 0) released.notify_all();
+}
+
+void ManagerCore::unpin(const Pin& pin) {
+  Lock lock(mutex);
+  Object& object = objects[pin.object_];
+  if (pin.access_ == Access::read) {
+    --object.readers;
+  } else {
+    object.writer = false;
+  }
+  if (object.ending) end(pin.object_, object);
+  notify();
+}
+
+void ManagerCore::end(ObjectId id, Object& object) {
+  if (!object.ending) policy->forgotten(id);
+  object.ending = true;
+  if (!object.pinned() && object.copy == nullptr) end_now(id, object);
+}
+
+void ManagerCore::end_now(ObjectId id, Object& object) {
+  RegionId region = object.primary;
+  do {
+    const RegionId next = regions[region].sibling;
+    release(region);
+    region = next;
+  } while (region != object.primary);
+  objects.erase(id);
+  notify();
+}
+
+void ManagerCore::detach(RegionId id) {
+  RegionEntry& entry = regions[id];
+  const Object& object = objects[entry.object];
+  check(id != object.primary, "a primary cannot leave its object: set another first");
+  check(object.copy == nullptr || object.copy->to != id, "a copy is on its way to this region");
+  RegionId before = entry.sibling;
+  while (regions[before].sibling != id) before = regions[before].sibling;
+  regions[before].sibling = entry.sibling;
+  entry.linked = false;
+}
+
+void ManagerCore::release(RegionId id) {
+  const RegionEntry& entry = regions[id];
+  heaps[entry.tier.index].free(entry.slot);
+  regions.erase(id);
+}
+
+std::shared_ptr<Copy> ManagerCore::start(RegionId to, RegionId from, Priority priority) {
+  RegionEntry& target = regions[to];
+  const RegionEntry& source = regions[from];
+  check(target.linked && source.linked && target.object == source.object, "a copy stays within one object");
+  Object& object = objects[target.object];
+  check(object.copy == nullptr, "a copy of this object is in progress");
+  check(!object.writer, "the object is being written");
+  check(source.version == object.version, "a stale region was to be copied from");
+  check(to != object.primary, "a primary was to be copied to");
+
+  auto copy = std::make_shared<Copy>();
+  copy->object = target.object;
+  copy->to = to;
+  copy->version = source.version;
+  copy->background = priority == Priority::background;
+  target.version = 0;
+  // The target's padding may be overwritten, which spares a disk the reading of its last block.
+  copy->transfer = mover->start(
+      {Move{extent(from, object.size), extent(to, heaps[target.tier.index].size(target.slot))}}, priority);
+  object.copy = copy;
+  in_flight.push_back(copy);
+  ++copies;
+  return copy;
+}
+
+void ManagerCore::wait(Lock& lock, const std::shared_ptr<Copy>& given) {
+  const std::shared_ptr<Copy> copy = given;  // the object may drop its own while the lock is released
+  const Clock::Time began = steady_clock().now();
+  if (copy->background) {
+    wait_for_transfer(lock, *copy);
+    finish(lock, copy);
+  } else {
+    // Its starter finishes it and goes on under the same lock, so that no other thread comes in between.
+    while (!copy->finished) wait_for_release(lock);
+  }
+  waited += steady_clock().now() - began;
+}
+
+void ManagerCore::wait_for_transfer(Lock& lock, Copy& copy) {
+  lock.unlock();
+  try {
+    copy.transfer.wait();
+  } catch (const std::exception&) {
+    // finish() meets the same error again and takes note of it.
+  }
+  lock.lock();
+}
+
+void ManagerCore::copy_now(Lock& lock, RegionId to, RegionId from) {
+  const Clock::Time began = steady_clock().now();
+  const std::shared_ptr<Copy> copy = start(to, from, Priority::urgent);
+  wait_for_transfer(lock, *copy);
+  finish(lock, copy);
+  waited += steady_clock().now() - began;
+  if (copy->error) std::rethrow_exception(copy->error);
+}
+
+void ManagerCore::finish(Lock& lock, const std::shared_ptr<Copy>& copy) {
+  if (copy->finished) return;
+  copy->finished = true;
+  try {
+    copy->transfer.wait();
+  } catch (const std::exception& failure) {
+    copy->error = std::current_exception();
+    note_failure(failure.what());
+  }
+  std::erase(in_flight, copy);
+  Object& object = objects[copy->object];
+  object.copy = nullptr;
+  if (!copy->error) regions[copy->to].version = copy->version;
+  if (object.ending) {
+    end(copy->object, object);
+  } else if (copy->background) {
+    Regions regions_now = verbs(lock);
+    policy->copied(regions_now, copy->object, copy->to);
+  }
+  notify();
+}
+
+void ManagerCore::reap(Lock& lock) {
+  for (std::size_t i = 0; i < in_flight.size();) {
+    const std::shared_ptr<Copy> copy = in_flight[i];
+    if (copy->background && copy->transfer.done()) {
+      finish(lock, copy);
+      i = 0;  // the policy may have started or ended others
+    } else {
+      ++i;
+    }
+  }
+}
+
+void ManagerCore::note_failure(const char* message) {
+  ++failed_copies;
+  last_failure = message;
+}
+
+Extent ManagerCore::extent(RegionId id, Bytes size) {
+  const RegionEntry& entry = regions[id];
+  return {entry.tier, heaps[entry.tier.index].offset(entry.slot), size};
+}
+
+}  // namespace terrace

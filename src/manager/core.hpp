@@ -1,0 +1,120 @@
+// The manager's state, shared by its two faces: Manager for applications and Regions for policies.
+//
+// Everything here is guarded by `mutex`, which is never held while bytes move (but see compact). A copy in
+// progress is a Copy; whoever finds it complete first takes note of it: the thread that waited for it, or the
+// next that enters.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "manager/slot_map.hpp"
+#include "terrace/manager.hpp"
+
+namespace terrace {
+
+/// One object's contents on their way to one of its secondaries.
+struct Copy {
+  ObjectId object;
+  RegionId to;
+  std::uint64_t version = 0;  ///< of the contents that travel
+  bool background = false;
+  bool finished = false;
+  std::exception_ptr error;
+  Transfer transfer;
+};
+
+struct RegionEntry {
+  RegionEntry(TierId on, Slot at) : tier(on), slot(at) {}
+
+  TierId tier;
+  Slot slot;
+  ObjectId object;  ///< meaningful while `linked`
+  bool linked = false;
+  RegionId sibling;           ///< the ring of one object's regions
+  std::uint64_t version = 0;  ///< of the contents it holds; 0 = none
+};
+
+/// A heap's blocks carry the name of the region they are.
+inline std::uint64_t pack(RegionId id) { return std::uint64_t{id.generation} << 32 | id.index; }
+inline RegionId region_of(const Heap& heap, Slot slot) {
+  const std::uint64_t owner = heap.owner(slot);
+  return {static_cast<std::uint32_t>(owner), static_cast<std::uint32_t>(owner >> 32)};
+}
+
+struct Object {
+  Object(Bytes bytes, RegionId region) : size(bytes), primary(region) {}
+
+  Bytes size;
+  RegionId primary;
+  std::uint64_t version = 1;  ///< of its contents; each write makes a new one
+  std::uint32_t readers = 0;
+  bool writer = false;
+  bool retired = false;  ///< by hint: no more pins. The policy decides when its regions go.
+  bool ending = false;   ///< regions go as soon as pins and copies let go
+  std::shared_ptr<Copy> copy;
+
+  bool pinned() const { return readers > 0 || writer; }
+};
+
+struct ManagerCore {
+  ManagerCore(std::vector<std::unique_ptr<Tier>> tiers, std::unique_ptr<Policy> policy, MoverOptions options);
+
+  std::mutex mutex;
+  std::condition_variable released;  ///< a pin was dropped, a copy finished or an object ended
+  std::uint32_t waiting = 0;         ///< threads waiting for `released`
+
+  std::vector<std::unique_ptr<Tier>> tiers;
+  std::vector<Heap> heaps;
+  std::unique_ptr<Policy> policy;
+  SlotMap<ObjectId, Object> objects;
+  SlotMap<RegionId, RegionEntry> regions;
+  std::unique_ptr<Mover> mover;
+  std::vector<std::shared_ptr<Copy>> in_flight;  // before the mover goes, its transfers do
+
+  std::uint64_t copies = 0, evictions = 0, promotions = 0, failed_copies = 0;
+  std::string last_failure;
+  Seconds waited{0};
+
+  using Lock = std::unique_lock<std::mutex>;
+  Regions verbs(Lock& lock) { return {*this, lock}; }
+
+  Result<ObjectId> create(Lock& lock, Bytes size);
+  Result<Pin> pin(Lock& lock, ObjectId id, Access access);
+  void unpin(const Pin& pin);
+
+  /// Gives an object's regions back, now or when the last pin or copy ends.
+  void end(ObjectId id, Object& object);
+  void detach(RegionId id);   ///< takes a secondary out of its object's ring
+  void release(RegionId id);  ///< frees an unlinked region
+
+  std::shared_ptr<Copy> start(RegionId to, RegionId from, Priority priority);
+  /// Copies and returns when it is done; rethrows its failure. The lock is released meanwhile.
+  void copy_now(Lock& lock, RegionId to, RegionId from);
+  /// Waits, with the lock released, until a copy is finished.
+  void wait(Lock& lock, const std::shared_ptr<Copy>& copy);
+  /// Takes note of a complete copy, once.
+  void finish(Lock& lock, const std::shared_ptr<Copy>& copy);
+  /// Finishes what has completed in the background.
+  void reap(Lock& lock);
+  void note_failure(const char* message);
+
+  Extent extent(RegionId id, Bytes size);
+  /// Moves a region within its tier for compaction; false if it has to stay.
+  bool slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes size);
+  Result<void> validate();
+
+ private:
+  Pin take_pin(Lock& lock, ObjectId id, Object& object, Access access);
+  void end_now(ObjectId id, Object& object);
+  void wait_for_release(Lock& lock);
+  void wait_for_transfer(Lock& lock, Copy& copy);
+  void notify();
+};
+
+}  // namespace terrace

@@ -1,0 +1,68 @@
+// The four modes of CachedArrays (003 section IV): none, L, LM, LMP. All movement is synchronous, as in the
+// paper.
+#include "manager/policies/policies.hpp"
+
+namespace terrace {
+namespace {
+
+class CachedArrays final : public RecencyPolicy {
+ public:
+  explicit CachedArrays(CachedArraysMode mode) : mode_(mode) {}
+
+  // L: a new object needs no copy on slow memory. Without it the first use is a compulsory miss, as in a
+  // cache.
+  Result<Region> place(Regions& regions, Bytes size) override {
+    const TierId first = mode_.local ? kFastest : slowest(regions);
+    Result<Region> region = place_at(regions, first, size);
+    if (!region && collect(regions)) region = place_at(regions, first, size);
+    return region;
+  }
+
+  // P: slow memory reads well, so that bringing what is only read may cost more than it gains.
+  void will_read(Regions& regions, ObjectId object) override {
+    recency_.touch(object);
+    if (mode_.prefetch) (void)bring(regions, object, kFastest);
+  }
+
+  void will_write(Regions& regions, ObjectId object) override {
+    recency_.touch(object);
+    (void)bring(regions, object, kFastest);
+  }
+
+  void archive(Regions&, ObjectId object) override { recency_.archive(object); }
+
+  // M: without it dead objects stay, and are written to slow memory on eviction, until a collection.
+  void retire(Regions& regions, ObjectId object) override {
+    if (mode_.eager) {
+      regions.retire(object);
+    } else {
+      garbage_.push_back(object);
+    }
+  }
+
+  void step_end(Regions& regions) override {
+    collect(regions);
+    regions.compact(kFastest);
+  }
+
+ private:
+  bool collect(Regions& regions) {
+    const bool any = !garbage_.empty();
+    for (const ObjectId object : garbage_) {
+      if (regions.alive(object)) regions.retire(object);
+    }
+    garbage_.clear();
+    return any;
+  }
+
+  CachedArraysMode mode_;
+  std::vector<ObjectId> garbage_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_cached_arrays(CachedArraysMode mode) {
+  return std::make_unique<CachedArrays>(mode);
+}
+
+}  // namespace terrace
