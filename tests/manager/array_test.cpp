@@ -1,0 +1,95 @@
+#include "terrace/array.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace terrace {
+namespace {
+
+struct ArrayTest : testing::Test {
+  Manager manager{{"dram:1MiB", "fake:8MiB,blocks"}, "LMP"};
+};
+
+TEST_F(ArrayTest, HoldsMoreThanFastMemory) {
+  std::vector<array<int>> arrays;
+  for (int i = 0; i < 30; ++i) arrays.emplace_back(manager, 50'000, i);
+  for (int i = 0; i < 30; ++i) {
+    const auto view = arrays[i].read();
+    EXPECT_EQ(std::accumulate(view.begin(), view.end(), 0L), 50'000L * i);
+  }
+}
+
+TEST_F(ArrayTest, GivesItsRoomBack) {
+  { array<double> a(manager, 1000); }
+  EXPECT_EQ(manager.statistics().objects, 0u);
+}
+
+TEST_F(ArrayTest, MovesLikeAValue) {
+  array<int> a(manager, 10, 7);
+  array<int> b = std::move(a);
+  EXPECT_EQ(a.size(), 0u);
+  EXPECT_EQ(b.read()[9], 7);
+  array<int> c(manager, 5, 1);
+  c = std::move(b);
+  EXPECT_EQ(c.size(), 10u);
+}
+
+TEST_F(ArrayTest, RefusesViewsOfARetiredArray) {
+  array<int> a(manager, 10, 7);
+  a.retire();
+  EXPECT_EQ(a.try_read().error().code, ErrorCode::retired);
+  EXPECT_THROW(a.write(), ResultError);
+}
+
+TEST_F(ArrayTest, ViewsKeepTheArrayInPlace) {
+  array<int> a(manager, 100'000, 7);
+  const auto view = a.read();
+  std::vector<array<int>> others;
+  for (int i = 0; i < 20; ++i) others.emplace_back(manager, 50'000, i);
+  EXPECT_EQ(view[99'999], 7);
+  EXPECT_EQ(view.tier(), TierId{0});
+}
+
+TEST_F(ArrayTest, SaysWhatIsInTheWayWhenAllFastMemoryIsPinned) {
+  array<int> a(manager, 200'000, 1);
+  array<int> b(manager, 200'000, 2);
+  const auto view = a.read();
+  const auto refused = b.try_read();
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("largest hole"), std::string::npos) << refused.error().message;
+}
+
+TEST_F(ArrayTest, VectorGrowsAndKeepsItsElements) {
+  vector<int> v(manager);
+  EXPECT_TRUE(v.empty());
+  for (int i = 0; i < 10'000; ++i) v.push_back(i);
+  v.resize(10'005, -1);
+  ASSERT_EQ(v.size(), 10'005u);
+  const auto view = v.read();
+  ASSERT_EQ(view.size(), v.size());
+  for (int i = 0; i < 10'000; ++i) ASSERT_EQ(view[i], i);
+  EXPECT_EQ(view[10'004], -1);
+}
+
+TEST_F(ArrayTest, VectorAppendsManyAtOnce) {
+  vector<int> v(manager);
+  std::vector<int> part(1000);
+  std::iota(part.begin(), part.end(), 0);
+  v.append(part);
+  v.append(part);
+  EXPECT_EQ(v.size(), 2000u);
+  EXPECT_EQ(v.read()[1999], 999);
+}
+
+TEST(ManagerFromSpecs, ReportsTheFirstWrongSpec) {
+  try {
+    Manager manager({"dram:1MiB", "drum:1MiB"}, "LM");
+    FAIL();
+  } catch (const ResultError& error) {
+    EXPECT_NE(std::string(error.what()).find("drum"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace terrace
