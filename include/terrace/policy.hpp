@@ -1,8 +1,8 @@
 // Policy: decides where objects live, from hints. It acts only through Regions and never touches bytes.
 //
 // The manager calls a policy with its lock held, so a policy needs none of its own, but see regions.hpp for
-// the verbs that release it. Every hint may be ignored: hints change speed, never results. Only place() must
-// be written.
+// the verbs that release it. Every hint may be ignored: hints change speed, never results. Most policies want
+// RecencyPolicy as their base (recency_policy.hpp), which leaves only place() to be written.
 #pragma once
 
 #include <memory>
@@ -20,9 +20,8 @@ class Policy {
 
   /// Finds room for a new object, making it if need be.
   virtual Result<Region> place(Regions& regions, Bytes size) = 0;
-  /// Somebody must use the object and its primary is not addressable: bring it to a tier that is. Unless
-  /// overridden: into the first addressable tier, out of which objects that are in nobody's use make way.
-  virtual Result<void> fetch(Regions& regions, ObjectId object, Access access);
+  /// Somebody must use the object and its primary is not addressable: bring it to a tier that is.
+  virtual Result<void> fetch(Regions& regions, ObjectId object, Access access) = 0;
 
   // Hints (003 Table II). will_use means: read, and perhaps written.
   virtual void will_use(Regions& regions, ObjectId object) { will_write(regions, object); }

@@ -59,6 +59,7 @@ class [[nodiscard]] Result {
 
   /// The value, or throws ResultError.
   T& value() & { return require(), **this; }
+  const T& value() const& { return require(), **this; }
   T&& value() && { return require(), std::move(**this); }
 
  private:

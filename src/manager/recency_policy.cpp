@@ -45,11 +45,12 @@ Result<void> evict(Regions& regions, ObjectId object, TierId to) {
 
 Result<void> prefetch(Regions& regions, ObjectId object, TierId to,
                       const std::function<Result<void>(Bytes)>& make_room) {
-  if (regions.tier(regions.primary(object)) == to || regions.copying(object)) return {};
+  const auto settled = [&] { return !regions.copying(object) && !regions.writing(object); };
+  if (regions.tier(regions.primary(object)) == to || !settled()) return {};
   Result<RegionId> y = region_on(regions, object, to);
   if (!y && make_room) {
     if (const Result<void> made = make_room(regions.size(object)); !made) return made.error();
-    if (!regions.alive(object) || regions.copying(object)) return {};
+    if (!regions.alive(object) || !settled()) return {};
     y = region_on(regions, object, to);
   }
   if (!y) return y.error();

@@ -69,8 +69,9 @@ TEST_P(EveryFault, OfTheNthOperationLosesNothing) {
     }
   }
   EXPECT_GT(met, 5) << "the program must do enough for faults to matter";
-  if (fault == Fault::short_transfer)
+  if (fault == Fault::short_transfer) {
     EXPECT_EQ(interrupted, 0) << "a short transfer is completed, not reported";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, EveryFault,

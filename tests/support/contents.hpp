@@ -1,27 +1,33 @@
-// Recognisable contents: a seed decides every byte, so that a test knows what an object must hold.
+// Recognisable contents: a seed decides every word, so that a test knows what an object must hold.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "terrace/manager.hpp"
 
 namespace terrace {
 
-inline std::byte byte_at(std::uint64_t seed, std::size_t index) {
-  const std::uint64_t word = (seed + 1) * 0x9e3779b97f4a7c15ULL + (index / 8) * 0xbf58476d1ce4e5b9ULL;
-  return static_cast<std::byte>(word >> (index % 8 * 8));
+inline std::uint64_t word_at(std::uint64_t seed, std::size_t index) {
+  return (seed + 1) * 0x9e3779b97f4a7c15ULL + index * 0xbf58476d1ce4e5b9ULL;
 }
 
 inline void fill(const Pin& pin, std::uint64_t seed) {
-  for (std::size_t i = 0; i < pin.size().count; ++i) pin.data()[i] = byte_at(seed, i);
+  for (std::size_t at = 0; at < pin.size().count; at += 8) {
+    const std::uint64_t word = word_at(seed, at);
+    std::memcpy(pin.data() + at, &word, std::min<std::size_t>(8, pin.size().count - at));
+  }
 }
 
-/// The first index that differs from what `seed` demands, or the size if all is well.
+/// The first place, to eight bytes, that differs from what `seed` demands, or the size if all is well.
 inline std::size_t first_difference(const Pin& pin, std::uint64_t seed) {
-  std::size_t i = 0;
-  while (i < pin.size().count && pin.data()[i] == byte_at(seed, i)) ++i;
-  return i;
+  for (std::size_t at = 0; at < pin.size().count; at += 8) {
+    const std::uint64_t word = word_at(seed, at);
+    if (std::memcmp(pin.data() + at, &word, std::min<std::size_t>(8, pin.size().count - at)) != 0) return at;
+  }
+  return pin.size().count;
 }
 
 inline void write(Manager& manager, ObjectId object, std::uint64_t seed) {
