@@ -16,7 +16,8 @@ namespace terrace {
 
 class HoleIndex {
  public:
-  static constexpr unsigned kBins = 1024;
+  static constexpr unsigned kPerOctaveLog2 = 6;
+  static constexpr unsigned kBins = 64u << kPerOctaveLog2;
 
   HoleIndex() { roots_.fill(kNoBlock); }
 
@@ -31,11 +32,11 @@ class HoleIndex {
   /// The last hole in the order, or kNoBlock.
   BlockIndex largest(const Blocks& blocks) const;
 
-  /// The bins double in size every 16. pre: size > 0
+  /// As many bins for each doubling of the size. pre: size > 0
   static unsigned bin_of(std::uint64_t size) {
     const unsigned exponent = static_cast<unsigned>(std::bit_width(size)) - 1;
-    const std::uint64_t mantissa = exponent >= 4 ? size >> (exponent - 4) : size << (4 - exponent);
-    return exponent * 16 + static_cast<unsigned>(mantissa & 15);
+    const std::uint64_t leading = size << (63 - exponent) << 1 >> (64 - kPerOctaveLog2);
+    return (exponent << kPerOctaveLog2) + static_cast<unsigned>(leading);
   }
   static std::uint32_t priority(BlockIndex hole) { return hole * 2654435769u; }  // odd: no two are equal
   BlockIndex root(unsigned bin) const { return roots_[bin]; }
