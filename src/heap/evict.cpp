@@ -1,0 +1,74 @@
+// Heap::evict_from: makes room at a place the policy chose (003 section III-D, Listing 2).
+#include <fmt/format.h>
+
+#include "base/check.hpp"
+#include "heap/block_table.hpp"
+
+namespace terrace {
+namespace {
+
+// One call of evict_from. The callback may change the heap in any way, so nothing of the table is remembered
+// over it but offsets, and a slot that only shortens the walk.
+class Sweep {
+ public:
+  Sweep(BlockTable& table, std::uint64_t size, const std::function<bool(Slot)>& evict)
+      : table_(table), size_(size), evict_(evict), last_birth_(table.births) {}
+
+  /// Clears a range that begins in [begin, until) and gives the hole it lies in, or 0.
+  Bytes clear(std::uint64_t begin, std::uint64_t until) {
+    Slot near{};
+    while (begin < until && size_ <= table_.capacity - begin) {
+      BlockIndex at = table_.covering(begin, near);
+      const Block& block = table_.blocks[at];
+      if (!block.used()) {
+        if (size_ <= block.end() - begin) return {block.size};
+        at = block.next;
+      }
+      near = used_before(at);
+      if (const std::uint64_t end = table_.blocks[at].end(); !remove(at)) begin = end;
+    }
+    return {};
+  }
+
+ private:
+  // The block in use below this one, which stays when this one goes.
+  Slot used_before(BlockIndex at) const {
+    do {
+      at = table_.blocks[at].prev;
+    } while (at != kNoBlock && !table_.blocks[at].used());
+    return at == kNoBlock ? Slot{} : table_.slot(at);
+  }
+
+  // A block made by the callback itself is kept, or eviction could go on for ever.
+  bool remove(BlockIndex at) {
+    const Slot slot = table_.slot(at);
+    if (table_.blocks[at].birth > last_birth_ || !evict_(slot)) return false;
+    check(!table_.live(slot), "the callback of evict_from returned true but did not free the block");
+    return true;
+  }
+
+  BlockTable& table_;
+  const std::uint64_t size_;
+  const std::function<bool(Slot)>& evict_;
+  const std::uint64_t last_birth_;
+};
+
+}  // namespace
+
+Result<Bytes> Heap::evict_from(Slot start, Bytes size, const std::function<bool(Slot)>& evict) {
+  BlockTable& table = *impl_;
+  const std::uint64_t first = table.blocks[table.at(start)].offset;
+  if (size == Bytes{} || size.count > table.capacity) return table.misfit(size);
+  size = round_up(size, {table.granularity});
+  Sweep sweep(table, size.count, evict);
+  Bytes hole = sweep.clear(first, table.capacity);
+  if (hole == Bytes{}) hole = sweep.clear(0, first);
+  if (hole != Bytes{}) return hole;
+  return Error{
+      ErrorCode::tier_full,
+      fmt::format("could not clear {} in a row: blocks in the way were kept, and the largest hole is "
+                  "{}; let more blocks go, or ask for less",
+                  to_string(size), to_string(largest_hole()))};
+}
+
+}  // namespace terrace
