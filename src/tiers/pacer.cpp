@@ -1,0 +1,83 @@
+#include "tiers/pacer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr Bytes kPiece{1u << 20};
+// Shorter sleeps take about this long anyway.
+constexpr Seconds kShortestSleep{50e-6};
+
+}  // namespace
+
+Pacer::Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& clock)
+    : clock_(clock), origin_(clock.now()), latency_(latency), read_{read}, write_{write} {
+  check(read.value > 0 && write.value > 0, "a paced direction has a positive rate");
+}
+
+// Counted from the pacer's own start, which keeps the fractions of a nanosecond.
+Seconds Pacer::now() const { return clock_.now() - origin_; }
+
+void Pacer::hold(Bytes read, Bytes written, Seconds took) {
+  const std::uint64_t pieces = round_up(std::max(read, written), kPiece) / kPiece;
+  if (pieces == 0) return;
+  const Seconds started = now() - took;
+  const auto share = static_cast<double>(pieces);
+  const Seconds read_time = read / read_.rate / share, write_time = written / write_.rate / share;
+  {
+    const std::lock_guard lock(mutex_);
+    owed_latency_ += latency_;
+  }
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    const Seconds planned = sleep_off(reserve(read_time, write_time, started));
+    leave(read_time, write_time, planned);
+  }
+}
+
+// The next free time, beginning no earlier than the device can have been kept from working.
+Seconds Pacer::Lane::reserve(Seconds time, Seconds now, Seconds started) {
+  const Seconds idle_limit = now - kCredit;
+  if (left_at < idle_limit || free_at >= idle_limit) late_since = Seconds::max();
+  const Seconds earliest = std::min({started, idle_limit, std::max(late_since, now - kMostLateness)});
+  return free_at = std::max(free_at, earliest) + time;
+}
+
+void Pacer::Lane::leave(Seconds planned, Seconds now) {
+  left_at = now;
+  if (now > planned) late_since = std::min(late_since, planned);
+}
+
+// Both directions work at the same time: returns when the later one ends.
+Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
+  const std::lock_guard lock(mutex_);
+  const Seconds time = now();
+  Seconds end = Seconds::min();
+  if (read > Seconds{0}) end = std::max(end, read_.reserve(read, time, started));
+  if (write > Seconds{0}) end = std::max(end, write_.reserve(write, time, started));
+  return end;
+}
+
+// Sleeps until `end` and for the latency owed; returns when it should have woken.
+Seconds Pacer::sleep_off(Seconds end) {
+  const Seconds time = now();
+  Seconds until = std::max(end, time);
+  {
+    const std::lock_guard lock(mutex_);
+    if (end > time || owed_latency_ >= kShortestSleep) until += std::exchange(owed_latency_, Seconds{0});
+  }
+  if (until > time) clock_.sleep_until(origin_ + std::chrono::ceil<Clock::Time>(until));
+  return until;
+}
+
+void Pacer::leave(Seconds read, Seconds write, Seconds planned) {
+  const std::lock_guard lock(mutex_);
+  const Seconds time = now();
+  if (read > Seconds{0}) read_.leave(planned, time);
+  if (write > Seconds{0}) write_.leave(planned, time);
+}
+
+}  // namespace terrace
