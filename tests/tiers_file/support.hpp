@@ -1,4 +1,4 @@
-// What the tests of the file tier share: a folder of their own, aligned memory, and one request at a time.
+// What the tests of the file tier share: aligned memory, one request at a time, a process of their own.
 #pragma once
 
 #include <fcntl.h>
@@ -20,32 +20,10 @@
 
 #include "terrace/tier.hpp"
 #include "tiers/block_file.hpp"
+#include "tiers/temporary_folder.hpp"
 
 namespace terrace::testing {
 using namespace literals;
-
-/// A fresh folder on a real disk, removed with everything in it.
-class Folder {
- public:
-  Folder() {
-    std::string name = "/var/tmp/terrace-test-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test under /var/tmp");
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  bool empty() const { return std::filesystem::is_empty(path_); }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Page-aligned bytes, at first all `fill`.
 class Memory {
@@ -83,6 +61,11 @@ inline std::int64_t transfer(BlockQueue& queue, Access access, std::uint64_t off
                              std::span<std::byte> memory) {
   const Piece piece{memory.data(), memory.size()};
   return transfer(queue, access, offset, {&piece, 1});
+}
+
+/// Whether everything there is `value`.
+inline bool all(std::span<const std::byte> memory, std::byte value) {
+  return std::ranges::all_of(memory, [value](std::byte byte) { return byte == value; });
 }
 
 /// Runs `body` in a forked process and returns its exit status; a thrown exception is status 99.
