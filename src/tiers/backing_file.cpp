@@ -18,13 +18,20 @@
 namespace terrace {
 namespace {
 
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? std::string(".") : parent.string();
+}
+
 class Opener {
  public:
   Opener(const std::string& path, Bytes capacity, bool keep, int extra_flags, const std::string& tier)
-      : path_(path), capacity_(capacity), keep_(keep), flags_(O_RDWR | O_CLOEXEC | extra_flags), tier_(tier) {
-    parent_ = std::filesystem::path(path).parent_path().string();
-    if (parent_.empty()) parent_ = ".";
-  }
+      : path_(path),
+        parent_(folder_of(path)),
+        capacity_(capacity),
+        keep_(keep),
+        flags_(O_RDWR | O_CLOEXEC | extra_flags),
+        tier_(tier) {}
 
   Result<BackingFile> open() {
     if (const auto fine = inspect(); !fine) return fine.error();
@@ -192,11 +199,11 @@ class Opener {
   }
 
   const std::string& path_;
+  const std::string parent_;
   const Bytes capacity_;
   const bool keep_;
   const int flags_;
   const std::string& tier_;
-  std::string parent_;
   std::optional<struct stat> existing_;
 };
 
