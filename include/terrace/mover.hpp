@@ -68,8 +68,8 @@ struct MoverOptions {
   Bytes chunk{1u << 20};    ///< memory is copied in chunks of this, so that urgent work can overtake
   Bytes bounce{32u << 20};  ///< memory for unaligned and tier-to-tier disk traffic, over all tiers; at least
                             ///< four blocks (4 KiB or larger) and one more for each block tier
-  std::function<void(unsigned)>
-      before_chunk;  ///< tests: called by a helper with its number; throwing ends that helper
+  /// For tests: called by a helper with its number before it takes a chunk; throwing ends that helper.
+  std::function<void(unsigned)> before_chunk = {};
 };
 
 class Mover {

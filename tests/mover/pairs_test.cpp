@@ -29,12 +29,12 @@ Move random_move(std::mt19937_64& random, Pair pair, std::uint64_t half, std::ui
 TEST_P(EveryPair, MovesRandomExtentsAndNothingElse) {
   const Pair pair = GetParam();
   std::mt19937_64 random(pair.from * 10 + pair.to);
-  for (int round = 0; round < 40; ++round) {
-    Rig rig;
-    const std::uint64_t half = rig.shadow[0].size() / 2;
+  Rig rig;
+  const std::uint64_t half = rig.shadow[0].size() / 2;
+  for (int round = 0; round < 4; ++round) {
     {
-      Mover mover(rig.tiers, {.helpers = 2, .chunk = {10000}, .bounce = {64u << 10}, .before_chunk = {}});
-      for (int i = 0; i < 10; ++i) {
+      Mover mover(rig.tiers, {.helpers = 2, .chunk = {10000}, .bounce = {64u << 10}});
+      for (int i = 0; i < 50; ++i) {
         const Move move = random_move(random, pair, half, 50000);
         mover.move({move});
         rig.apply(move);
@@ -48,9 +48,9 @@ TEST_P(EveryPair, MovesRandomExtentsAndNothingElse) {
 TEST_P(EveryPair, MovesManyExtentsAsOneTransfer) {
   const Pair pair = GetParam();
   std::mt19937_64 random(pair.from * 10 + pair.to + 100);
-  for (int round = 0; round < 20; ++round) {
-    Rig rig;
-    const std::uint64_t half = rig.shadow[0].size() / 2;
+  Rig rig;
+  const std::uint64_t half = rig.shadow[0].size() / 2;
+  for (int round = 0; round < 4; ++round) {
     std::vector<Move> moves;
     for (std::uint64_t at = half; at < 2 * half;) {
       const std::uint64_t unit = round % 2 == 0 ? 512 : 1;
@@ -60,7 +60,7 @@ TEST_P(EveryPair, MovesManyExtentsAsOneTransfer) {
     }
     std::shuffle(moves.begin(), moves.end(), random);
     {
-      Mover mover(rig.tiers, {.helpers = 2, .chunk = {10000}, .bounce = {64u << 10}, .before_chunk = {}});
+      Mover mover(rig.tiers, {.helpers = 2, .chunk = {10000}, .bounce = {64u << 10}});
       mover.move(moves);
     }
     for (const Move& move : moves) rig.apply(move);
@@ -71,14 +71,14 @@ TEST_P(EveryPair, MovesManyExtentsAsOneTransfer) {
 TEST_P(EveryPair, MayOverwriteOnlyThePaddingItWasGiven) {
   const Pair pair = GetParam();
   std::mt19937_64 random(pair.from * 10 + pair.to + 200);
-  for (int round = 0; round < 100; ++round) {
-    Rig rig({64u << 10});
-    const std::uint64_t half = rig.shadow[0].size() / 2;
+  Rig rig({64u << 10});
+  const std::uint64_t half = rig.shadow[0].size() / 2;
+  for (int round = 0; round < 25; ++round) {
     Move move = exact(pair.from, pick(random, 512), pair.to, half + pick(random, 2) * pick(random, 9000),
                       1 + pick(random, 9000));
     move.to.bytes += Bytes{pick(random, 9000)};
     {
-      Mover mover(rig.tiers, {.helpers = 1, .chunk = {10000}, .bounce = {64u << 10}, .before_chunk = {}});
+      Mover mover(rig.tiers, {.helpers = 1, .chunk = {10000}, .bounce = {64u << 10}});
       mover.move({move});
     }
     rig.apply(move);

@@ -1,9 +1,12 @@
 // What the tests of the mover share: tiers of every shape, and a way to see their bytes without a mover.
 #pragma once
 
+#include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -13,57 +16,56 @@
 
 namespace terrace::testing {
 
+constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
+
 using Content = std::vector<std::byte>;
 
 inline std::unique_ptr<FakeTier> fake(const std::string& spec) {
   return make_fake_tier(parse_tier_spec(spec).value());
 }
 
-/// One request on a block tier that no mover holds.
-inline void transfer_directly(Tier& tier, Access access, std::byte* memory, std::uint64_t offset,
-                              std::size_t bytes) {
-  const Piece piece{memory, bytes};
-  tier.blocks()->submit({access, offset, {&piece, 1}, 0});
-  BlockCompletion completion;
-  while (tier.blocks()->wait({&completion, 1}) == 0) {
+/// All bytes of a block tier that no mover holds, request by request.
+inline void transfer_directly(Tier& tier, Access access, std::byte* content) {
+  BlockQueue& queue = *tier.blocks();
+  const std::size_t most = queue.request_size().count;
+  const std::unique_ptr<std::byte, decltype(&std::free)> buffer(
+      static_cast<std::byte*>(std::aligned_alloc(4096, round_up({most}, {4096}).count)), &std::free);
+  for (std::uint64_t at = 0; at < tier.description().capacity.count; at += most) {
+    const std::size_t bytes = std::min<std::uint64_t>(most, tier.description().capacity.count - at);
+    if (access == Access::write) std::memcpy(buffer.get(), content + at, bytes);
+    const Piece piece{buffer.get(), bytes};
+    queue.submit({access, at, {&piece, 1}, 0});
+    BlockCompletion completion;
+    while (queue.wait({&completion, 1}) == 0) {
+    }
+    if (completion.result != static_cast<std::int64_t>(bytes)) throw std::runtime_error("a fake tier failed");
+    if (access == Access::read) std::memcpy(content + at, buffer.get(), bytes);
   }
-  if (completion.result != static_cast<std::int64_t>(bytes)) throw std::runtime_error("a fake tier failed");
 }
 
-inline void put(Tier& tier, const Content& content) {
-  if (tier.memory() != nullptr) {
-    std::memcpy(tier.memory(), content.data(), content.size());
-    return;
-  }
-  const auto block = tier.blocks()->block_size().count;
-  const auto buffer = std::unique_ptr<std::byte, decltype(&std::free)>(
-      static_cast<std::byte*>(std::aligned_alloc(4096, std::max<std::size_t>(block, 4096))), &std::free);
-  for (std::uint64_t at = 0; at < content.size(); at += block) {
-    std::memcpy(buffer.get(), content.data() + at, block);
-    transfer_directly(tier, Access::write, buffer.get(), at, block);
-  }
+inline void put(Tier& tier, Content& content) {
+  if (tier.memory() == nullptr) return transfer_directly(tier, Access::write, content.data());
+  std::memcpy(tier.memory(), content.data(), content.size());
 }
 
 inline Content get(Tier& tier) {
   Content content(tier.description().capacity.count);
-  if (tier.memory() != nullptr) {
+  if (tier.memory() == nullptr) {
+    transfer_directly(tier, Access::read, content.data());
+  } else {
     std::memcpy(content.data(), tier.memory(), content.size());
-    return content;
-  }
-  const auto block = tier.blocks()->block_size().count;
-  const auto buffer = std::unique_ptr<std::byte, decltype(&std::free)>(
-      static_cast<std::byte*>(std::aligned_alloc(4096, std::max<std::size_t>(block, 4096))), &std::free);
-  for (std::uint64_t at = 0; at < content.size(); at += block) {
-    transfer_directly(tier, Access::read, buffer.get(), at, block);
-    std::memcpy(content.data() + at, buffer.get(), block);
   }
   return content;
 }
 
 inline Content random_content(std::size_t bytes, std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  Content content(bytes);
-  for (auto& byte : content) byte = static_cast<std::byte>(random());
+  Content content(round_up({bytes}, {8}).count);
+  for (std::size_t at = 0; at < content.size(); at += 8) {
+    const std::uint64_t word = random();
+    std::memcpy(content.data() + at, &word, 8);
+  }
+  content.resize(bytes);
   return content;
 }
 
