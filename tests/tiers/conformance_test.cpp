@@ -6,6 +6,12 @@ namespace {
 const TierCase kTiers[] = {
     {"Dram", "dram:4MiB"},
     {"DramUneven", "dram:1000KB"},
+    {"DramHuge", "dram:5MiB,huge"},
+    {"Numa", "numa:0:4MiB"},
+    {"NumaHuge", "numa:0:4MiB,huge"},
+    {"Dax", "dax:FOLDER/memory:4MiB"},
+    {"DaxKept", "dax:FOLDER/memory:1000KB,keep"},
+    {"Emulated", "emulated:4MiB,read=1000GB/s,write=1000GB/s,latency=1ns"},
     {"Fake", "fake:256KiB"},
 };
 const TierCase kBlockTiers[] = {
