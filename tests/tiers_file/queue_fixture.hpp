@@ -1,0 +1,69 @@
+// Both queues, with and without the page cache, for one set of expectations.
+#pragma once
+
+#include "support.hpp"
+#include "tiers/pool_queue.hpp"
+#include "tiers/uring_queue.hpp"
+
+namespace terrace::testing {
+
+inline constexpr std::size_t kBlock = 4096;
+inline constexpr std::size_t kCapacity = 1 << 20;
+
+struct Variant {
+  const char* name;
+  bool uring;
+  bool direct;
+};
+
+class QueueTest : public ::testing::TestWithParam<Variant> {
+ protected:
+  void SetUp() override {
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (GetParam().direct ? O_DIRECT : 0);
+    file_.descriptor = open((folder_ / "data").c_str(), flags, 0600);
+    if (file_.descriptor < 0 && GetParam().direct) GTEST_SKIP() << "/var/tmp refuses direct I/O";
+    ASSERT_EQ(ftruncate(file_.descriptor, kCapacity), 0);
+    file_.capacity = Bytes{kCapacity};
+    file_.block_size = Bytes{kBlock};
+    file_.memory_alignment = Bytes{512};
+    file_.request_size = 64_KiB;
+    file_.depth = 8;
+    file_.durability = GetParam().direct ? Durability::device : Durability::synced;
+    file_.tier = "file:test";
+    reopen();
+  }
+  void TearDown() override {
+    queue_.reset();
+    if (file_.descriptor >= 0) close(file_.descriptor);
+  }
+
+  void reopen() {
+    queue_.reset();
+    if (!GetParam().uring) {
+      queue_ = open_pool_queue(file_, 3);
+      return;
+    }
+    auto opened = open_uring_queue(file_);
+    if (!opened) GTEST_SKIP() << opened.error().message;
+    queue_ = std::move(*opened);
+  }
+
+  std::int64_t write(std::uint64_t offset, std::span<std::byte> memory) {
+    return transfer(*queue_, Access::write, offset, memory);
+  }
+  std::int64_t read(std::uint64_t offset, std::span<std::byte> memory) {
+    return transfer(*queue_, Access::read, offset, memory);
+  }
+
+  Folder folder_;
+  BlockFile file_;
+  std::unique_ptr<BlockQueue> queue_;
+};
+
+inline const auto kVariants =
+    ::testing::Values(Variant{"UringDirect", true, true}, Variant{"UringBuffered", true, false},
+                      Variant{"PoolDirect", false, true}, Variant{"PoolBuffered", false, false});
+
+inline std::string name_of(const ::testing::TestParamInfo<Variant>& variant) { return variant.param.name; }
+
+}  // namespace terrace::testing
