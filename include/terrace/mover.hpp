@@ -56,8 +56,9 @@ class Transfer {
 
 /// What has gone over one link. busy = time with at least one transfer in progress on it.
 struct LinkStatistics {
-  Bytes bytes;
-  std::uint64_t transfers = 0, failures = 0;
+  Bytes bytes;                  ///< that have arrived
+  std::uint64_t transfers = 0;  ///< that completed
+  std::uint64_t failures = 0;   ///< transfers that ended without completing
   Seconds busy{0};
   BytesPerSecond bandwidth() const { return busy.count() > 0 ? bytes / busy : BytesPerSecond{}; }
 };
@@ -65,9 +66,10 @@ struct LinkStatistics {
 struct MoverOptions {
   unsigned helpers = 2;     ///< threads that copy memory; 0 = whoever waits does the work
   Bytes chunk{1u << 20};    ///< memory is copied in chunks of this, so that urgent work can overtake
-  Bytes bounce{32u << 20};  ///< memory for unaligned and tier-to-tier disk traffic, over all tiers
-  std::function<void(unsigned)>
-      before_chunk;  ///< tests: called by a helper with its number; throwing ends that helper
+  Bytes bounce{32u << 20};  ///< memory for unaligned and tier-to-tier disk traffic, over all tiers; at least
+                            ///< four blocks (4 KiB or larger) and one more for each block tier
+  /// For tests: called by a helper with its number before it takes a chunk; throwing ends that helper.
+  std::function<void(unsigned)> before_chunk = {};
 };
 
 class Mover {

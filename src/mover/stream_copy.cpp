@@ -96,11 +96,11 @@ std::span<const CopyPath> copy_paths() {
   return paths;
 }
 
-// Half of the core's own cache: source and destination fit together, and memcpy runs at the cache's speed.
+// Up to here most of source and destination fit together into the core's own cache, where memcpy is faster.
 std::size_t stream_threshold() {
   static const std::size_t threshold = [] {
     const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);
-    return cache > 0 ? static_cast<std::size_t>(cache) / 2 + 1 : std::size_t{512} << 10;
+    return cache > 0 ? static_cast<std::size_t>(cache) / 4 * 3 : std::size_t{512} << 10;
   }();
   return threshold;
 }

@@ -1,0 +1,14 @@
+// What to tell when a block tier fails: tier, path, offset, cause, and what to try.
+#pragma once
+
+#include <cstdint>
+
+#include "terrace/error.hpp"
+#include "terrace/tier.hpp"
+
+namespace terrace {
+
+/// `cause` is an errno; 0 = the device reported success but moved nothing.
+EnvironmentError block_error(const Tier& tier, Access access, std::uint64_t offset, int cause);
+
+}  // namespace terrace

@@ -1,0 +1,56 @@
+// Engines: everything that works for one mover. Shared by the mover and its transfers, so that a transfer can
+// be waited for whatever ends first. Thread-safe.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "mover/ferry.hpp"
+#include "mover/memory_engine.hpp"
+#include "tiers/mapping.hpp"
+
+namespace terrace {
+
+/// The moves of a transfer between memory and a block tier, over one link.
+struct DiskJob final : Job, DiskTask {
+  DiskJob(Ticket& the_ticket, Link the_link, LinkTable& the_links, Access access, Tier& memory,
+          std::vector<DiskMove> moves)
+      : Job(the_ticket, the_link, the_links), DiskTask(the_ticket, access, &memory, std::move(moves)) {}
+
+  void moved(Bytes amount) noexcept override { links.count(link, amount); }
+  void finished(bool complete) noexcept override { close(complete); }
+};
+
+class Engines {
+ public:
+  Engines(std::vector<Tier*> tiers, const MoverOptions& options);
+  ~Engines() { stop(); }
+  Engines(const Engines&) = delete;
+
+  const std::vector<Tier*>& tiers() const noexcept { return tiers_; }
+  Tier& tier(TierId id) const { return *tiers_[id.index]; }
+  LinkTable& links() noexcept { return links_; }
+  MemoryEngine& memory() noexcept { return *memory_; }
+  BlockEngine& blocks(TierId id) noexcept { return *blocks_[id.index]; }
+  Ferry& ferry() noexcept { return *ferry_; }
+  Bytes bounce_bytes() const noexcept { return {bounce_.size()}; }
+
+  /// Lets everything under way know that some transfer has become urgent.
+  void raise() noexcept;
+  /// Finishes everything started, ends all threads and lets go of the tiers. May be called again.
+  void stop() noexcept;
+
+ private:
+  void open_blocks(Bytes bounce);
+  void register_memory();
+
+  const std::vector<Tier*> tiers_;
+  LinkTable links_;
+  Mapping bounce_;
+  std::unique_ptr<BufferPool> pool_;
+  std::unique_ptr<Ferry> ferry_;
+  std::vector<std::unique_ptr<BlockEngine>> blocks_;  // nullptr where the tier is addressable
+  std::unique_ptr<MemoryEngine> memory_;
+};
+
+}  // namespace terrace

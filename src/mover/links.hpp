@@ -1,0 +1,45 @@
+// LinkTable: what has gone over each link. Thread-safe.
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <vector>
+
+#include "terrace/mover.hpp"
+
+namespace terrace {
+
+/// A way from one tier to another.
+struct Link {
+  TierId from, to;
+  bool operator==(const Link&) const = default;
+};
+
+class LinkTable {
+ public:
+  explicit LinkTable(std::size_t tiers) : tiers_(tiers), entries_(tiers * tiers) {}
+
+  /// A transfer begins on the link.
+  void open(Link link) noexcept;
+  void count(Link link, Bytes moved) noexcept;
+  /// A transfer ends on the link.
+  void close(Link link, bool complete) noexcept;
+
+  LinkStatistics statistics(Link link) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Entry {
+    LinkStatistics past;
+    std::size_t open = 0;
+    Clock::time_point since;  // when open became positive
+  };
+
+  Entry& entry(Link link) noexcept { return entries_[link.from.index * tiers_ + link.to.index]; }
+
+  const std::size_t tiers_;
+  mutable std::mutex mutex_;  // guards entries_
+  std::vector<Entry> entries_;
+};
+
+}  // namespace terrace

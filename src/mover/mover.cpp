@@ -1,0 +1,165 @@
+#include "terrace/mover.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "mover/engines.hpp"
+
+namespace terrace {
+
+/// A transfer's jobs live here; the engines share its ownership while they work on them.
+struct Transfer::State {
+  State(std::shared_ptr<Engines> the_engines, Priority priority, std::size_t jobs)
+      : engines(std::move(the_engines)), ticket(priority, jobs) {
+    copies.reserve(jobs);
+    disks.reserve(jobs);
+    ferries.reserve(jobs);
+  }
+
+  std::shared_ptr<Engines> engines;
+  Ticket ticket;
+  std::vector<CopyJob> copies;
+  std::vector<DiskJob> disks;
+  std::vector<FerryJob> ferries;
+};
+
+namespace {
+
+struct LinkMoves {
+  Link link;
+  std::vector<Move> moves;
+};
+
+void check_extent(const Engines& engines, const Extent& extent) {
+  check(extent.tier.index < engines.tiers().size(), "the mover knows the tier of a move");
+  const std::uint64_t capacity = engines.tier(extent.tier).description().capacity.count;
+  check(extent.offset <= capacity && extent.bytes.count <= capacity - extent.offset,
+        "an extent of a move lies inside its tier");
+}
+
+bool overlap(const Extent& a, const Extent& b) {
+  return a.tier == b.tier && a.offset < b.offset + b.bytes.count && b.offset < a.offset + a.bytes.count;
+}
+
+void check_move(const Engines& engines, const Move& move) {
+  check_extent(engines, move.from);
+  check_extent(engines, move.to);
+  check(move.to.bytes >= move.from.bytes, "the destination of a move has room for it");
+  check(move.from.bytes.count == 0 || !overlap(move.from, move.to), "the extents of a move do not overlap");
+}
+
+std::vector<LinkMoves> by_link(std::vector<Move> moves) {
+  std::vector<LinkMoves> links;
+  for (const Move& move : moves) {
+    if (move.from.bytes.count == 0) continue;
+    const Link link{move.from.tier, move.to.tier};
+    auto found =
+        std::find_if(links.begin(), links.end(), [&](const auto& known) { return known.link == link; });
+    if (found == links.end()) found = links.insert(links.end(), LinkMoves{link, {}});
+    found->moves.push_back(move);
+  }
+  return links;
+}
+
+std::vector<DiskMove> disk_moves(const std::vector<Move>& moves, Access access, std::byte* memory) {
+  std::vector<DiskMove> result;
+  result.reserve(moves.size());
+  for (const Move& move : moves) {
+    const Extent& disk = access == Access::read ? move.from : move.to;
+    const Extent& other = access == Access::read ? move.to : move.from;
+    result.push_back({memory + other.offset, disk.offset, move.from.bytes.count, move.to.bytes.count});
+  }
+  return result;
+}
+
+void add_job(Transfer::State& state, LinkMoves part) {
+  Engines& engines = *state.engines;
+  Tier& from = engines.tier(part.link.from);
+  Tier& to = engines.tier(part.link.to);
+  if (from.memory() != nullptr && to.memory() != nullptr) {
+    state.copies.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
+  } else if (from.memory() == nullptr && to.memory() == nullptr) {
+    state.ferries.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
+  } else {
+    const Access access = from.memory() == nullptr ? Access::read : Access::write;
+    Tier& memory = access == Access::read ? to : from;
+    state.disks.emplace_back(state.ticket, part.link, engines.links(), access, memory,
+                             disk_moves(part.moves, access, memory.memory()));
+  }
+}
+
+void start_jobs(const std::shared_ptr<Transfer::State>& state) {
+  Engines& engines = *state->engines;
+  for (CopyJob& job : state->copies) engines.memory().start({state, &job});
+  for (DiskJob& job : state->disks) {
+    engines.blocks(job.access() == Access::read ? job.link.from : job.link.to).start({state, &job});
+  }
+  for (FerryJob& job : state->ferries) engines.ferry().start({state, &job});
+}
+
+// Returns when the transfer has ended, whatever its outcome.
+void see_through(Transfer::State& state) {
+  if (state.ticket.done()) return;
+  state.ticket.raise();
+  state.engines->raise();
+  for (CopyJob& job : state.copies) state.engines->memory().raise(job);
+  if (!state.copies.empty()) state.engines->memory().help(state.copies);
+  state.ticket.wait();
+}
+
+}  // namespace
+
+bool Transfer::done() const noexcept { return state_ == nullptr || state_->ticket.done(); }
+
+void Transfer::wait() {
+  if (state_ == nullptr) return;
+  see_through(*state_);
+  state_->ticket.rethrow();
+}
+
+Transfer::~Transfer() {
+  if (state_ != nullptr) see_through(*state_);
+}
+
+Transfer& Transfer::operator=(Transfer&& other) noexcept {
+  if (this == &other) return *this;
+  if (state_ != nullptr) see_through(*state_);
+  state_ = std::move(other.state_);
+  return *this;
+}
+
+struct Mover::Impl {
+  std::shared_ptr<Engines> engines;
+};
+
+Mover::Mover(std::vector<Tier*> tiers, MoverOptions options)
+    : impl_(std::make_unique<Impl>(Impl{std::make_shared<Engines>(std::move(tiers), options)})) {}
+
+Mover::~Mover() { impl_->engines->stop(); }
+
+Transfer Mover::start(std::vector<Move> moves, Priority priority) {
+  const std::shared_ptr<Engines>& engines = impl_->engines;
+  for (const Move& move : moves) check_move(*engines, move);
+  std::vector<LinkMoves> links = by_link(std::move(moves));
+  auto state = std::make_shared<Transfer::State>(engines, priority, links.size());
+  for (LinkMoves& part : links) add_job(*state, std::move(part));
+  for (const LinkMoves& part : links) engines->links().open(part.link);
+  start_jobs(state);
+  return Transfer(std::move(state));
+}
+
+void Mover::move(std::vector<Move> moves) { start(std::move(moves), Priority::urgent).wait(); }
+
+LinkStatistics Mover::statistics(TierId from, TierId to) const {
+  const auto& engines = impl_->engines;
+  check(from.index < engines->tiers().size() && to.index < engines->tiers().size(),
+        "the mover knows the tiers");
+  return engines->links().statistics({from, to});
+}
+
+Bytes Mover::bounce_bytes() const noexcept { return impl_->engines->bounce_bytes(); }
+
+unsigned Mover::helpers() const noexcept { return impl_->engines->memory().helpers(); }
+
+}  // namespace terrace

@@ -1,0 +1,78 @@
+// Ticket: the shared end of a transfer. Jobs of several engines hold it open; the last one to close it
+// completes the transfer. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+#include "mover/links.hpp"
+#include "terrace/mover.hpp"
+
+namespace terrace {
+
+class Ticket {
+ public:
+  Ticket(Priority priority, std::size_t jobs) : priority_(priority), open_(jobs), done_(jobs == 0) {}
+
+  Priority priority() const noexcept { return priority_.load(std::memory_order_relaxed); }
+  void raise() noexcept { priority_.store(Priority::urgent, std::memory_order_relaxed); }
+
+  bool done() const noexcept { return done_.load(std::memory_order_acquire); }
+  /// Some job failed: the others may stop early.
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+
+  /// The first error is kept.
+  void fail(std::exception_ptr error) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = std::move(error);
+    failed_.store(true, std::memory_order_release);
+  }
+
+  /// One job has ended. After the last one this object may be gone.
+  void close() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (--open_ > 0) return;
+    done_.store(true, std::memory_order_release);
+    ended_.notify_all();
+  }
+
+  /// Returns when every job is closed.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    ended_.wait(lock, [&] { return open_ == 0; });
+  }
+
+  /// pre: done()
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  std::atomic<Priority> priority_;
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;  // guards all below; error_ is constant once done
+  std::condition_variable ended_;
+  std::exception_ptr error_;
+  std::size_t open_;
+  std::atomic<bool> done_;
+};
+
+/// What a transfer does over one link: the part that one engine works on.
+struct Job {
+  Job(Ticket& the_ticket, Link the_link, LinkTable& the_links)
+      : ticket(the_ticket), link(the_link), links(the_links) {}
+
+  /// Ends the job. The caller holds the transfer alive.
+  void close(bool complete) noexcept {
+    links.close(link, complete);
+    ticket.close();
+  }
+
+  Ticket& ticket;
+  Link link;
+  LinkTable& links;
+};
+
+}  // namespace terrace

@@ -1,0 +1,91 @@
+// Tiers that show a test what a mover does to them.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "rig.hpp"
+
+namespace terrace::testing {
+
+/// Closed until opened: who waits at it goes on then.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    opened_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    opened_.wait(lock, [&] { return open_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool open_ = false;
+};
+
+/// Memory that calls `on_pace`.
+class WatchedMemory final : public Tier {
+ public:
+  WatchedMemory(Bytes capacity, unsigned write_threads) : bytes_(capacity.count) {
+    description_.name = "watched";
+    description_.capacity = capacity;
+    description_.write_threads = write_threads;
+  }
+  const TierDescription& description() const noexcept override { return description_; }
+  std::byte* memory() noexcept override { return bytes_.data(); }
+  void pace(Access access, Bytes amount) override {
+    if (on_pace) on_pace(access, amount);
+  }
+
+  std::function<void(Access, Bytes)> on_pace;
+
+ private:
+  TierDescription description_;
+  Content bytes_;
+};
+
+/// A fake block tier of depth 1 that remembers its requests and takes none before its gate is open.
+class WatchedBlocks final : public Tier, private BlockQueue {
+ public:
+  struct Seen {
+    Access access;
+    std::uint64_t offset;
+    std::size_t pieces;
+    bool operator==(const Seen&) const = default;
+  };
+
+  explicit WatchedBlocks(const std::string& spec) : tier_(fake(spec)), queue_(*tier_->blocks()) {}
+  const TierDescription& description() const noexcept override { return tier_->description(); }
+  BlockQueue* blocks() noexcept override { return this; }
+
+  Gate gate;
+  /// pre: no mover works
+  const std::vector<Seen>& seen() const { return seen_; }
+
+ private:
+  Bytes block_size() const noexcept override { return queue_.block_size(); }
+  Bytes memory_alignment() const noexcept override { return queue_.memory_alignment(); }
+  Bytes request_size() const noexcept override { return queue_.request_size(); }
+  unsigned depth() const noexcept override { return 1; }
+  bool register_memory(std::span<std::byte> memory) override { return queue_.register_memory(memory); }
+  void submit(const BlockRequest& request) override {
+    gate.wait();
+    seen_.push_back({request.access, request.offset, request.pieces.size()});
+    queue_.submit(request);
+  }
+  std::size_t wait(std::span<BlockCompletion> completions) override { return queue_.wait(completions); }
+  void wake() override { queue_.wake(); }
+
+  std::unique_ptr<FakeTier> tier_;
+  BlockQueue& queue_;
+  std::vector<Seen> seen_;
+};
+
+}  // namespace terrace::testing
