@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/doctor_json.hpp"
+#include "cli/json_file.hpp"
+#include "machine/checkup.hpp"
+
+namespace terrace::cli {
+namespace {
+
+struct Request {
+  std::string folder;  ///< empty = the current one
+  std::string json;
+};
+
+// A line that overwrites itself, and only where a person watches.
+Progress progress_line(const char* what) {
+  if (isatty(STDERR_FILENO) == 0) return {};
+  return [what](double share) {
+    fmt::print(stderr, "\r{}: {:3.0f}%", what, share * 100);
+    if (share >= 1) fmt::print(stderr, "\r{:40}\r", "");
+    std::fflush(stderr);
+  };
+}
+
+void print_table(const std::vector<Check>& checks) {
+  for (const Check& check : checks) {
+    fmt::print("{:<13} {:<8} {}{}{}\n", check.name, to_string(check.status), check.found,
+               check.advice.empty() ? "" : ". To do: ", check.advice);
+  }
+}
+
+void run_doctor(const Request& request) {
+  // A folder that was asked for by name must work; the current one is only a guess.
+  if (!request.folder.empty()) {
+    if (const auto storage = probe_storage(request.folder); !storage) throw BadInput(storage.error().message);
+  }
+  std::unique_ptr<JsonFile> json;
+  if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  const std::filesystem::path folder =
+      request.folder.empty() ? std::filesystem::current_path() : std::filesystem::absolute(request.folder);
+  const Computer computer = look_at_computer(folder, progress_line("measuring the disk"));
+  const std::vector<Check> checks = check_up(computer);
+  if (json) {
+    json->write(to_json(computer, checks));
+  } else {
+    print_table(checks);
+  }
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("doctor", "Shows what this computer offers, and what is missing");
+  command->add_option("--path", request->folder, "Folder on the disk to look at (default: the current one)")
+      ->type_name("DIR");
+  command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
+      ->type_name("FILE");
+  command->callback([request] { run_doctor(*request); });
+}
+
+}  // namespace terrace::cli
