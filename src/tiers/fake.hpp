@@ -34,7 +34,9 @@ class FakeTier : public Tier {
   virtual std::uint64_t operations() const = 0;
 };
 
-/// pre: spec.kind == fake
+/// Throws ResultError where open_fake_tier() fails. pre: spec.kind == fake
 std::unique_ptr<FakeTier> make_fake_tier(const TierSpec& spec);
+/// The same for open_tier(), which returns its errors.
+Result<std::unique_ptr<Tier>> open_fake_tier(const TierSpec& spec);
 
 }  // namespace terrace

@@ -1,0 +1,95 @@
+#include "base/memory_limit.hpp"
+
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+namespace terrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Bytes kNoLimit{std::numeric_limits<std::uint64_t>::max()};
+
+// The number behind `key` in a file of `key value` lines. Words before the key are skipped, as in the
+// per-node files, which start every line with `Node 0`.
+std::optional<std::uint64_t> field(const fs::path& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      std::uint64_t value = 0;
+      if (word == key && words >> value) return value;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> number(const fs::path& path) {
+  std::ifstream file(path);
+  std::uint64_t value = 0;
+  return file >> value ? std::optional{value} : std::nullopt;  // "max" is no number and no limit
+}
+
+struct GroupFiles {
+  const char *limit, *usage, *inactive, *active;
+};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", "active_file"};
+constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+                               "total_active_file"};
+
+std::optional<Bytes> left_in_group(const fs::path& folder, const GroupFiles& files) {
+  const auto limit = number(folder / files.limit), usage = number(folder / files.usage);
+  if (!limit || !usage) return std::nullopt;
+  const std::uint64_t cache = field(folder / "memory.stat", files.inactive).value_or(0) +
+                              field(folder / "memory.stat", files.active).value_or(0);
+  const std::uint64_t held = *usage - std::min(cache, *usage);
+  return Bytes{*limit - std::min(held, *limit)};
+}
+
+void lower(MemoryLimit& limit, std::optional<Bytes> available, const std::string& source) {
+  if (available && *available < limit.available) limit = {*available, source};
+}
+
+// Every group from this process's own up to the root may limit. Inside a container the path often names
+// folders that only the host sees: those are skipped and the root, which is then the container's, counts.
+void lower_by_groups(MemoryLimit& limit, const fs::path& mount, fs::path group, const GroupFiles& files) {
+  for (group = group.relative_path();; group = group.parent_path()) {
+    const fs::path folder = mount / group;
+    lower(limit, left_in_group(folder, files), folder.string());
+    if (group.empty()) return;
+  }
+}
+
+}  // namespace
+
+MemoryLimit memory_limit(const fs::path& root) {
+  MemoryLimit limit{kNoLimit, "nothing"};
+  if (const auto kib = field(root / "proc/meminfo", "MemAvailable:")) {
+    lower(limit, Bytes{*kib << 10}, "MemAvailable");
+  }
+  // Lines of `id:controllers:path`; version 2 has id 0 and no controllers.
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const fs::path group = line.substr(second + 1), mounts = root / "sys/fs/cgroup";
+    if (controllers == ",,") {
+      lower_by_groups(limit, mounts, group, kVersion2);
+      lower_by_groups(limit, mounts / "unified", group, kVersion2);
+    }
+    if (controllers.find(",memory,") != line.npos)
+      lower_by_groups(limit, mounts / "memory", group, kVersion1);
+  }
+  return limit;
+}
+
+Bytes memory_on_node(unsigned node, const fs::path& root) {
+  const fs::path path = root / "sys/devices/system/node" / ("node" + std::to_string(node)) / "meminfo";
+  const auto of = [&](const char* key) { return field(path, key).value_or(0); };
+  return Bytes{(of("MemFree:") + of("Active(file):") + of("Inactive(file):")) << 10};
+}
+
+}  // namespace terrace

@@ -1,0 +1,25 @@
+// How much memory this process may still use before the system starts killing.
+//
+// The least of what the kernel calls available and what each control group above this process (version 1 or
+// 2) leaves. Page cache counts as usable: the kernel drops it on demand.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "terrace/bytes.hpp"
+
+namespace terrace {
+
+struct MemoryLimit {
+  Bytes available;
+  std::string source;  ///< what sets the limit: "MemAvailable" or a control group's folder
+};
+
+/// `root` is where /proc and /sys are looked for. Where neither can be read, everything is available.
+MemoryLimit memory_limit(const std::filesystem::path& root = "/");
+
+/// The same for one NUMA node; zero where the node does not exist or has no memory.
+Bytes memory_on_node(unsigned node, const std::filesystem::path& root = "/");
+
+}  // namespace terrace

@@ -1,0 +1,51 @@
+// The one table of a spec's options: reading, printing and every message about options follow it.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "terrace/machine.hpp"
+
+namespace terrace::spec {
+
+constexpr std::array kKinds{TierKind::dram, TierKind::numa,     TierKind::dax,
+                            TierKind::file, TierKind::emulated, TierKind::fake};
+
+constexpr bool has_path(TierKind kind) { return kind == TierKind::dax || kind == TierKind::file; }
+
+/// What an option sets. A flag is written `name`, anything else `name=value`.
+using Field = std::variant<bool TierSpec::*, unsigned TierSpec::*, Bytes TierSpec::*,
+                           BytesPerSecond TierSpec::*, Seconds TierSpec::*>;
+
+struct Option {
+  std::string_view name;
+  Field field;
+  unsigned kinds;     ///< one bit per kind
+  unsigned most = 0;  ///< counts only: 1..most
+
+  constexpr bool valid_for(TierKind kind) const { return kinds >> static_cast<unsigned>(kind) & 1u; }
+};
+
+constexpr unsigned bits(auto... kinds) { return (... | (1u << static_cast<unsigned>(kinds))); }
+constexpr unsigned kEveryKind = (1u << kKinds.size()) - 1;
+constexpr unsigned kMemoryKinds = bits(TierKind::dram, TierKind::numa, TierKind::emulated);
+constexpr unsigned kPathKinds = bits(TierKind::dax, TierKind::file);
+
+/// In the order they are printed.
+constexpr std::array kOptions{
+    Option{"read", &TierSpec::read_rate, bits(TierKind::emulated)},
+    Option{"write", &TierSpec::write_rate, bits(TierKind::emulated)},
+    Option{"latency", &TierSpec::latency, bits(TierKind::emulated)},
+    Option{"huge", &TierSpec::huge_pages, kMemoryKinds},
+    Option{"keep", &TierSpec::keep, kPathKinds},
+    Option{"pool", &TierSpec::force_pool, bits(TierKind::file)},
+    Option{"buffered", &TierSpec::buffered, bits(TierKind::file)},
+    Option{"blocks", &TierSpec::blocks, bits(TierKind::fake)},
+    Option{"block", &TierSpec::block, bits(TierKind::file, TierKind::fake)},
+    Option{"depth", &TierSpec::depth, bits(TierKind::file), 4096},
+    Option{"threads", &TierSpec::threads, kEveryKind, 256},
+};
+
+}  // namespace terrace::spec

@@ -1,0 +1,60 @@
+#include "tiers/memory_tier.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/memory_limit.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr Bytes kCacheLine{64};
+
+}  // namespace
+
+unsigned memory_copy_threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }
+
+Result<TierDescription> describe(const TierSpec& spec, Bytes granularity) {
+  TierDescription description;
+  description.spec = spec;
+  description.name = to_string(spec);
+  description.capacity = round_down(spec.capacity, granularity);
+  description.granularity = granularity;
+  description.read_rate = spec.read_rate;
+  description.write_rate = spec.write_rate;
+  description.latency = spec.latency;
+  description.write_threads = spec.threads > 0 ? spec.threads : memory_copy_threads();
+  if (description.capacity.count > 0) return description;
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("{} is smaller than the {} that its smallest region takes: ask for at least that",
+                           description.name, to_string(granularity))};
+}
+
+Result<void> require_memory(Bytes needed, const std::string& name) {
+  const MemoryLimit limit = memory_limit();
+  if (needed <= limit.available) return {};
+  return Error{
+      ErrorCode::too_large,
+      fmt::format("{} needs {} of memory but {} are available (limited by {}): ask for less or free some",
+                  name, readable(needed), readable(limit.available), limit.source)};
+}
+
+Result<Mapping> anonymous_memory(TierDescription& description) {
+  if (const auto enough = require_memory(description.capacity, description.name); !enough)
+    return enough.error();
+  Mapping mapping = map_anonymous(description.capacity, description.name);
+  populate(mapping, description.name);
+  return mapping;
+}
+
+Result<std::unique_ptr<Tier>> open_dram_tier(const TierSpec& spec) {
+  auto description = describe(spec, kCacheLine);
+  if (!description) return description.error();
+  auto memory = anonymous_memory(*description);
+  if (!memory) return memory.error();
+  return std::unique_ptr<Tier>(std::make_unique<MemoryTier>(std::move(*description), std::move(*memory)));
+}
+
+}  // namespace terrace

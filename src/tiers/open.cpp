@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "terrace/tier.hpp"
+#include "tiers/fake.hpp"
+#include "tiers/file.hpp"
+#include "tiers/memory_tier.hpp"
+
+namespace terrace {
+namespace {
+
+// A spec made by a program has passed no parser: it is held to the same rules by reading its text.
+Result<void> validate(const TierSpec& spec) {
+  const auto read = parse_tier_spec(to_string(spec));
+  if (!read) return read.error();
+  if (*read == spec) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("the spec sets more than {} says: {} has no such option", to_string(spec),
+                           to_string(spec.kind))};
+}
+
+}  // namespace
+
+void Tier::pace(Access, Bytes) {}
+void Tier::charge(Bytes, Bytes, Seconds) {}
+
+Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {
+  if (const auto valid = validate(spec); !valid) return valid.error();
+  switch (spec.kind) {
+    case TierKind::dram:
+      return open_dram_tier(spec);
+    case TierKind::file:
+      return open_file_tier(spec);
+    case TierKind::fake:
+      return open_fake_tier(spec);
+    default:
+      return Error{ErrorCode::unsupported, to_string(spec)};
+  }
+}
+
+Result<std::unique_ptr<Tier>> open_tier(std::string_view spec) {
+  const auto read = parse_tier_spec(spec);
+  if (!read) return read.error();
+  return open_tier(*read);
+}
+
+}  // namespace terrace
