@@ -42,8 +42,7 @@ void run_doctor(const Request& request) {
   }
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
-  const std::filesystem::path folder =
-      request.folder.empty() ? std::filesystem::current_path() : std::filesystem::absolute(request.folder);
+  const auto folder = std::filesystem::canonical(request.folder.empty() ? "." : request.folder);
   const Computer computer = look_at_computer(folder, progress_line("measuring the disk"));
   const std::vector<Check> checks = check_up(computer);
   if (json) {
