@@ -4,17 +4,20 @@
 //   link   a way from one tier to another
 //   spec   the text by which a user names a tier: `KIND[:WHERE]:SIZE[,option...]`
 //
-//   dram:8GiB                           anonymous memory        options: huge
-//   numa:1:8GiB   numa:0*3+1:8GiB       bound to nodes, weighted 3 to 1 over nodes 0 and 1     options: huge
-//   dax:/mnt/pmem/terrace:64GiB         a mapped file           options: keep
-//   file:/data/spill:200GiB             a disk                  options: keep, block=4MiB, depth=32, pool (no
-//   io_uring),
-//                                                                        buffered (accept the page cache)
-//   emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns       memory that behaves as slow as declared;
-//   options: huge fake:1MiB                           for tests: scripted faults     options: blocks (not
-//   addressable), block=512B
-//
-// every kind also takes threads=N: how many threads copying into it at once are fastest.
+// The kinds, with the options each takes:
+//   dram:8GiB                                               anonymous memory
+//       huge
+//   numa:1:8GiB  numa:0*3+1:8GiB                            bound to nodes; here weighted 3 to 1 over 0 and 1
+//       huge
+//   dax:/mnt/pmem/terrace:64GiB  dax:/dev/dax0.0:64GiB      a mapped file or device
+//       keep
+//   file:/data/spill:200GiB                                 a disk
+//       keep, block=4MiB, depth=32, pool (no io_uring), buffered (accept the page cache)
+//   emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns   memory that behaves as slow as declared
+//       huge
+//   fake:1MiB                                               for tests: scripted faults
+//       blocks (not addressable), block=512B
+// Every kind also takes threads=N: how many threads copying into it at once are fastest.
 #pragma once
 
 #include <cstdint>
@@ -53,7 +56,7 @@ struct TierSpec {
   bool force_pool = false;        ///< file: preadv/pwritev threads even where io_uring works
   bool buffered = false;          ///< file: go through the page cache where direct I/O is refused
   bool blocks = false;            ///< fake: behave as a block tier
-  Bytes block{0};                 ///< file, fake: largest single request; 0 = the tier's default
+  Bytes block{0};                 ///< file: largest single request; fake: block size; 0 = the tier's default
   unsigned depth = 0;             ///< file: requests in flight; 0 = the tier's default
   unsigned threads = 0;           ///< copy threads writing here at once; 0 = the tier's default
 

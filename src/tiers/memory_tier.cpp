@@ -6,14 +6,9 @@
 #include <thread>
 
 #include "base/memory_limit.hpp"
+#include "tiers/huge_pages.hpp"
 
 namespace terrace {
-namespace {
-
-constexpr Bytes kCacheLine{64};
-
-}  // namespace
-
 unsigned memory_copy_threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }
 
 Result<TierDescription> describe(const TierSpec& spec, Bytes granularity) {
@@ -34,18 +29,38 @@ Result<TierDescription> describe(const TierSpec& spec, Bytes granularity) {
 
 Result<void> require_memory(Bytes needed, const std::string& name) {
   const MemoryLimit limit = memory_limit();
-  if (needed <= limit.available) return {};
+  const Bytes page_tables = needed / 512;
+  if (needed + page_tables <= limit.available) return {};
   return Error{
       ErrorCode::too_large,
       fmt::format("{} needs {} of memory but {} are available (limited by {}): ask for less or free some",
-                  name, readable(needed), readable(limit.available), limit.source)};
+                  name, readable(needed + page_tables), readable(limit.available), limit.source)};
+}
+
+Mapping map_pages(const TierDescription& description) {
+  if (!description.spec.huge_pages) return map_anonymous(description.capacity, description.name);
+  Mapping mapping = map_anonymous(round_up(description.capacity, kHugePage), description.name);
+  ask_for_huge_pages(mapping);
+  return mapping;
+}
+
+void populate_pages(const Mapping& mapping, TierDescription& description) {
+  populate(mapping, description.name);
+  if (description.spec.huge_pages) description.note = huge_page_note(mapping);
 }
 
 Result<Mapping> anonymous_memory(TierDescription& description) {
+  if (description.spec.huge_pages) {
+    // Reserved pages are no longer part of the available memory: tried before that is asked.
+    if (auto reserved = map_reserved_huge_pages(description.capacity)) {
+      populate(*reserved, description.name);
+      return std::move(*reserved);
+    }
+  }
   if (const auto enough = require_memory(description.capacity, description.name); !enough)
     return enough.error();
-  Mapping mapping = map_anonymous(description.capacity, description.name);
-  populate(mapping, description.name);
+  Mapping mapping = map_pages(description);
+  populate_pages(mapping, description);
   return mapping;
 }
 

@@ -8,6 +8,9 @@
 
 namespace terrace {
 
+/// Regions in memory start at cache lines.
+constexpr Bytes kCacheLine{64};
+
 class MemoryTier : public Tier {
  public:
   MemoryTier(TierDescription description, Mapping mapping)
@@ -31,8 +34,12 @@ unsigned memory_copy_threads();
 /// Refuses, before anything is touched, what would get the process killed.
 Result<void> require_memory(Bytes needed, const std::string& name);
 
-/// Pre-touched anonymous memory for `description`, which gains a note where huge pages were refused.
-/// pre: description.spec is dram or emulated.
+/// Anonymous memory for `description`, asked to be in huge pages if its spec says so; nothing touched yet.
+Mapping map_pages(const TierDescription& description);
+/// Touches it all. The description gains a note where huge pages were refused.
+void populate_pages(const Mapping& mapping, TierDescription& description);
+
+/// All of that, from the pool of reserved huge pages where that is asked for and has enough.
 Result<Mapping> anonymous_memory(TierDescription& description);
 
 /// pre: spec.kind == dram

@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 
 #include "terrace/tier.hpp"
+#include "tiers/dax.hpp"
+#include "tiers/emulated.hpp"
 #include "tiers/fake.hpp"
 #include "tiers/file.hpp"
 #include "tiers/memory_tier.hpp"
+#include "tiers/numa.hpp"
 
 namespace terrace {
 namespace {
@@ -28,13 +31,18 @@ Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {
   switch (spec.kind) {
     case TierKind::dram:
       return open_dram_tier(spec);
+    case TierKind::numa:
+      return open_numa_tier(spec);
+    case TierKind::dax:
+      return open_dax_tier(spec);
     case TierKind::file:
       return open_file_tier(spec);
+    case TierKind::emulated:
+      return make_emulated_tier(spec, steady_clock());
     case TierKind::fake:
       return open_fake_tier(spec);
-    default:
-      return Error{ErrorCode::unsupported, to_string(spec)};
   }
+  return Error{ErrorCode::invalid_argument, "the spec's kind is not one of TierKind"};
 }
 
 Result<std::unique_ptr<Tier>> open_tier(std::string_view spec) {

@@ -1,0 +1,36 @@
+#include "tiers/emulated.hpp"
+
+#include "tiers/memory_tier.hpp"
+#include "tiers/pacer.hpp"
+
+namespace terrace {
+namespace {
+
+class EmulatedTier final : public MemoryTier {
+ public:
+  EmulatedTier(TierDescription description, Mapping mapping, Clock& clock)
+      : MemoryTier(std::move(description), std::move(mapping)),
+        pacer_(this->description().read_rate, this->description().write_rate, this->description().latency,
+               clock) {}
+
+  void pace(Access access, Bytes amount) override {
+    access == Access::read ? pacer_.hold(amount, {}, Seconds{0}) : pacer_.hold({}, amount, Seconds{0});
+  }
+  void charge(Bytes read, Bytes written, Seconds took) override { pacer_.hold(read, written, took); }
+
+ private:
+  Pacer pacer_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Tier>> make_emulated_tier(const TierSpec& spec, Clock& clock) {
+  auto description = describe(spec, kCacheLine);
+  if (!description) return description.error();
+  auto memory = anonymous_memory(*description);
+  if (!memory) return memory.error();
+  return std::unique_ptr<Tier>(
+      std::make_unique<EmulatedTier>(std::move(*description), std::move(*memory), clock));
+}
+
+}  // namespace terrace

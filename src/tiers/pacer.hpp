@@ -1,0 +1,48 @@
+// Pacer: makes fast memory behave as slow as a device of declared rates.
+//
+// Each direction is a lane of virtual time. Bytes reserve their time on the lane, one after another, and
+// their owner sleeps until the end of what he reserved: in the long run no more pass than the rate allows,
+// however many threads take part. Large amounts reserve piece by piece, so that all get their turn.
+//   credit  how far back a reservation may begin. It repays sleeping too long and the time the copy itself
+//           took; time idled away beyond it is lost, as on a real device.
+// Latency is owed once per operation and slept off in doses that a computer can sleep. Thread-safe.
+#pragma once
+
+#include <mutex>
+
+#include "base/clock.hpp"
+#include "terrace/bytes.hpp"
+
+namespace terrace {
+
+class Pacer {
+ public:
+  static constexpr Seconds kCredit{2e-3};
+
+  /// The clock outlives the pacer. pre: rates are positive.
+  Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& clock);
+
+  /// One operation that moved these bytes during the last `took`: returns when the device would be done.
+  void hold(Bytes read, Bytes written, Seconds took);
+
+ private:
+  struct Lane {
+    BytesPerSecond rate;
+    Seconds free_at{0};
+  };
+
+  Seconds now() const;
+  Seconds reserve(Seconds read, Seconds write, Seconds earliest);
+  void sleep_off(Seconds end);
+  Seconds take_owed(Seconds least);
+
+  Clock& clock_;
+  const Clock::Time origin_;
+  const Seconds latency_;
+
+  std::mutex mutex_;  // guards all below; never held while sleeping
+  Lane read_, write_;
+  Seconds owed_latency_{0};
+};
+
+}  // namespace terrace
