@@ -18,14 +18,30 @@ struct Request {
   std::string json;
 };
 
-// A line that overwrites itself, and only where a person watches.
-Progress progress_line(const char* what) {
-  if (isatty(STDERR_FILENO) == 0) return {};
-  return [what](double share) {
-    fmt::print(stderr, "\r{}: {:3.0f}%", what, share * 100);
-    if (share >= 1) fmt::print(stderr, "\r{:40}\r", "");
-    std::fflush(stderr);
-  };
+// A line that overwrites itself while someone watches, and is gone in the end.
+class ProgressLine {
+ public:
+  ProgressLine() : watched_(isatty(STDERR_FILENO) != 0) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { show(""); }
+
+  Progress measuring(std::string what) {
+    return [this, what = std::move(what)](double share) {
+      show(fmt::format("{}: {:3.0f}%", what, share * 100));
+    };
+  }
+
+ private:
+  void show(const std::string& text) const {
+    if (watched_) std::fprintf(stderr, "\r%-40s%s", text.c_str(), text.empty() ? "\r" : "");
+  }
+  bool watched_;
+};
+
+Computer look_and_show_progress(const std::filesystem::path& folder) {
+  ProgressLine line;
+  return look_at_computer(folder, line.measuring("measuring the disk"));
 }
 
 void print_table(const std::vector<Check>& checks) {
@@ -43,7 +59,7 @@ void run_doctor(const Request& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   const auto folder = std::filesystem::canonical(request.folder.empty() ? "." : request.folder);
-  const Computer computer = look_at_computer(folder, progress_line("measuring the disk"));
+  const Computer computer = look_and_show_progress(folder);
   const std::vector<Check> checks = check_up(computer);
   if (json) {
     json->write(to_json(computer, checks));

@@ -73,6 +73,12 @@ TEST(Checkup, NamesTheGroupThatLimitsMemory) {
   expect(computer, "memory", CheckStatus::limited, "/sys/fs/cgroup/job leaves 2.00 GiB");
 }
 
+TEST(Checkup, TakesNoGroupForOneWhereOnlyTheReadingsDiffer) {
+  Computer computer = good_computer();
+  computer.usable_memory = {59_GiB, "MemAvailable"};
+  expect(computer, "memory", CheckStatus::ok, "60.00 GiB available");
+}
+
 TEST(Checkup, TellsAMissingNodeFromAMissingLibrary) {
   Computer computer = good_computer();
   computer.numa_built = false;
