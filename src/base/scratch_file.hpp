@@ -1,0 +1,32 @@
+// A nameless file in a folder, gone when closed. Move-only; for probes and measurements.
+#pragma once
+
+#include <filesystem>
+#include <utility>
+
+#include "terrace/result.hpp"
+
+namespace terrace {
+
+class ScratchFile {
+ public:
+  /// Fails with one sentence that names the folder and the cause.
+  static Result<ScratchFile> create(const std::filesystem::path& folder);
+
+  ScratchFile(ScratchFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  ScratchFile& operator=(ScratchFile&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
+  ~ScratchFile();
+
+  int descriptor() const noexcept { return descriptor_; }
+  /// Passes the page cache by from here on. Returns 0 or the errno of the refusal.
+  int go_direct();
+
+ private:
+  explicit ScratchFile(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+}  // namespace terrace

@@ -1,0 +1,83 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/doctor_json.hpp"
+#include "cli/json_file.hpp"
+#include "machine/checkup.hpp"
+
+namespace terrace::cli {
+namespace {
+
+struct Request {
+  std::string folder;  ///< empty = the current one
+  std::string json;
+};
+
+// A line that overwrites itself while someone watches, and is gone in the end.
+class ProgressLine {
+ public:
+  ProgressLine() : watched_(isatty(STDERR_FILENO) != 0) {}
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine() { show(""); }
+
+  Progress measuring(std::string what) {
+    return [this, what = std::move(what)](double share) {
+      show(fmt::format("{}: {:3.0f}%", what, share * 100));
+    };
+  }
+
+ private:
+  void show(const std::string& text) const {
+    if (watched_) std::fprintf(stderr, "\r%-40s%s", text.c_str(), text.empty() ? "\r" : "");
+  }
+  bool watched_;
+};
+
+Computer look_and_show_progress(const std::filesystem::path& folder) {
+  ProgressLine line;
+  return look_at_computer(folder, line.measuring("measuring the disk"));
+}
+
+void print_table(const std::vector<Check>& checks) {
+  for (const Check& check : checks) {
+    fmt::print("{:<13} {:<8} {}{}{}\n", check.name, to_string(check.status), check.found,
+               check.advice.empty() ? "" : ". To do: ", check.advice);
+  }
+}
+
+void run_doctor(const Request& request) {
+  // A folder that was asked for by name must work; the current one is only a guess.
+  if (!request.folder.empty()) {
+    if (const auto storage = probe_storage(request.folder); !storage) throw BadInput(storage.error().message);
+  }
+  std::unique_ptr<JsonFile> json;
+  if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  const auto folder = std::filesystem::canonical(request.folder.empty() ? "." : request.folder);
+  const Computer computer = look_and_show_progress(folder);
+  const std::vector<Check> checks = check_up(computer);
+  if (json) {
+    json->write(to_json(computer, checks));
+  } else {
+    print_table(checks);
+  }
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("doctor", "Shows what this computer offers, and what is missing");
+  command->add_option("--path", request->folder, "Folder on the disk to look at (default: the current one)")
+      ->type_name("DIR");
+  command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
+      ->type_name("FILE");
+  command->callback([request] { run_doctor(*request); });
+}
+
+}  // namespace terrace::cli

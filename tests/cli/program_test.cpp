@@ -1,0 +1,119 @@
+// The built program as a user meets it: what it prints, where, and how it ends.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/temporary_tree.hpp"
+#include "terrace/version.hpp"
+
+namespace terrace {
+namespace {
+
+struct Outcome {
+  int code;
+  std::string out, err;
+};
+
+class Program : public testing::Test {
+ protected:
+  Outcome run(const std::string& arguments) {
+    const std::string command = "cd " + work().string() + " && " TERRACE_PROGRAM " " + arguments + " > " +
+                                (tree_.path() / "out").string() + " 2> " + (tree_.path() / "err").string();
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, tree_.read("out"), tree_.read("err")};
+  }
+  std::filesystem::path work() const {
+    std::filesystem::create_directories(tree_.path() / "work");
+    return tree_.path() / "work";
+  }
+  // Bad input: nothing on standard output, one line that starts with the program's name on the other.
+  void expect_complaint(const std::string& arguments, const std::string& part) {
+    const Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_TRUE(outcome.err.starts_with("terrace: ")) << outcome.err;
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  }
+
+  test::TemporaryTree tree_;
+};
+
+TEST_F(Program, PrintsItsVersion) {
+  const Outcome outcome = run("--version");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "terrace " TERRACE_VERSION "\n");
+}
+
+TEST_F(Program, PrintsItsHelpWhenAskedAndWhenAskedNothing) {
+  const Outcome asked = run("--help"), alone = run("");
+  EXPECT_EQ(asked.code, 0);
+  EXPECT_EQ(alone.code, 0);
+  EXPECT_EQ(asked.out, alone.out);
+  EXPECT_NE(asked.out.find("doctor"), std::string::npos);
+  EXPECT_NE(run("doctor --help").out.find("--path DIR"), std::string::npos);
+}
+
+TEST_F(Program, NamesWhatItDoesNotKnow) {
+  expect_complaint("docter", "unknown command 'docter': the commands are doctor");
+  expect_complaint("--colour", "unknown option --colour");
+  expect_complaint("doctor --pth x", "unknown option --pth: see terrace doctor --help");
+  expect_complaint("doctor house", "doctor takes no argument 'house'");
+  expect_complaint("doctor --path", "--path");
+}
+
+TEST_F(Program, RefusesAFolderItCannotMeasureIn) {
+  tree_.write("file", "");
+  expect_complaint("doctor --path /no/such/folder", "/no/such/folder does not exist");
+  expect_complaint("doctor --path " + (tree_.path() / "file").string(), "is not a folder");
+  expect_complaint("doctor --path /proc", "cannot create a file in /proc");
+}
+
+TEST_F(Program, RefusesAFileItCannotWrite) {
+  expect_complaint("doctor --json /no/such/folder/result.json", "cannot write /no/such/folder/result.json");
+  expect_complaint("doctor --json /dev/full", "cannot write /dev/full (No space left on device)");
+}
+
+TEST_F(Program, DoctorPrintsOneLineForEachCheck) {
+  const Outcome outcome = run("doctor");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  std::istringstream lines(outcome.out);
+  std::vector<std::string> names;
+  for (std::string line; std::getline(lines, line);) {
+    std::string name, status;
+    std::istringstream(line) >> name >> status;
+    EXPECT_TRUE(status == "ok" || status == "limited" || status == "missing") << line;
+    EXPECT_EQ(status != "ok", line.find("To do: ") != std::string::npos) << line;
+    names.push_back(name);
+  }
+  const std::vector<std::string> expected{"cores",      "instructions", "memory",   "numa",
+                                          "huge_pages", "io_uring",     "memlock",  "direct_io",
+                                          "disk",       "dax",          "map_sync", "gpu"};
+  EXPECT_EQ(names, expected);
+}
+
+TEST_F(Program, DoctorWritesJsonInsteadOfATableAndLeavesNothingElse) {
+  const Outcome outcome = run("doctor --path . --json result.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  const auto json = nlohmann::json::parse(tree_.read("work/result.json"));
+  EXPECT_EQ(json.at("checks").size(), 12U);
+  for (const auto& check : json.at("checks")) {
+    EXPECT_EQ(check.size(), 4U);
+    EXPECT_EQ(check.at("advice").get<std::string>().empty(), check.at("status") == "ok") << check;
+    EXPECT_FALSE(check.at("found").get<std::string>().empty()) << check;
+  }
+  EXPECT_GE(json.at("cores").at("usable").get<int>(), 1);
+  EXPECT_GT(json.at("memory").at("total_bytes").get<std::uint64_t>(), 0U);
+  EXPECT_EQ(json.at("disk").at("path"), std::filesystem::weakly_canonical(work()).string());
+  const auto left = std::distance(std::filesystem::directory_iterator(work()), {});
+  EXPECT_EQ(left, 1);
+}
+
+}  // namespace
+}  // namespace terrace
