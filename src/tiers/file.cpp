@@ -18,7 +18,6 @@ using namespace literals;
 
 constexpr Bytes kDefaultRequest = 4_MiB;
 constexpr unsigned kDefaultDepth = 32;
-constexpr unsigned kGreatestDepth = 4096;
 constexpr Bytes kLeastCapacity = 4_KiB;
 
 class FileTier final : public Tier {
@@ -62,7 +61,7 @@ class Opener {
   explicit Opener(const TierSpec& spec) : spec_(spec), name_(to_string(spec)) {}
 
   Result<std::unique_ptr<Tier>> open() {
-    if (const auto fine = check_spec(); !fine) return fine.error();
+    if (spec_.capacity < kLeastCapacity) return too_small(kLeastCapacity);
     Undo undo(spec_);
     auto file = open_backing_file(spec_.path, spec_.capacity, spec_.keep, 0, name_);
     if (!file) return file.error();
@@ -77,15 +76,6 @@ class Opener {
     return {code, fmt::format("cannot open {}: {}", name_, reason)};
   }
 
-  Result<void> check_spec() const {
-    if (spec_.capacity < kLeastCapacity) return too_small(kLeastCapacity);
-    if (spec_.depth > kGreatestDepth) {
-      return refuse(ErrorCode::invalid_argument,
-                    fmt::format("depth={} is beyond {}; disks are busy with 32", spec_.depth, kGreatestDepth));
-    }
-    return {};
-  }
-
   Result<std::unique_ptr<Tier>> build(BackingFile file) {
     const auto direct = enable_direct_io(file.fd(), name_, spec_.path);
     if (!direct && !spec_.buffered) return direct_refused();
@@ -94,9 +84,15 @@ class Opener {
     if (spec_.capacity < alignment.block) return too_small(alignment.block);
     if (request_size() % alignment.block != Bytes{0}) return block_refused(alignment.block);
 
-    BlockFile block_file{file.fd(), round_down(spec_.capacity, alignment.block), alignment.block,
-                         alignment.memory, request_size(), spec_.depth > 0 ? spec_.depth : kDefaultDepth,
-                         direct ? Durability::device : Durability::synced, name_, spec_.path};
+    BlockFile block_file{file.fd(),
+                         round_down(spec_.capacity, alignment.block),
+                         alignment.block,
+                         alignment.memory,
+                         request_size(),
+                         spec_.depth > 0 ? spec_.depth : kDefaultDepth,
+                         direct ? Durability::device : Durability::synced,
+                         name_,
+                         spec_.path};
     auto queue = open_queue(block_file);
     return std::unique_ptr<Tier>(
         std::make_unique<FileTier>(describe(block_file), std::move(file), std::move(queue)));
@@ -117,9 +113,10 @@ class Opener {
   }
 
   Error block_refused(Bytes unit) const {
-    return refuse(ErrorCode::invalid_argument,
-                  fmt::format("this disk takes requests in multiples of {}, which block={} is not; try block={}",
-                              to_string(unit), to_string(spec_.block), to_string(round_up(spec_.block, unit))));
+    return refuse(
+        ErrorCode::invalid_argument,
+        fmt::format("this disk takes requests in multiples of {}, which block={} is not; try block={}",
+                    to_string(unit), to_string(spec_.block), to_string(round_up(spec_.block, unit))));
   }
 
   std::unique_ptr<BlockQueue> open_queue(const BlockFile& file) {

@@ -8,8 +8,8 @@
 
 namespace terrace {
 
-/// Fails with the errors of open_backing_file (backing_file.hpp), with invalid_argument for a `block` or
-/// `depth` the disk does not take, and with unsupported where direct I/O is refused and `buffered` was not
+/// Fails with the errors of open_backing_file (backing_file.hpp), with invalid_argument for a `block` the
+/// disk does not take, and with unsupported where direct I/O is refused and `buffered` was not
 /// given; a file that it created is gone then. Throws EnvironmentError where the disk or the system fails.
 /// pre: spec.kind == file
 Result<std::unique_ptr<Tier>> open_file_tier(const TierSpec& spec);

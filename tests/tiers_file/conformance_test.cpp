@@ -24,7 +24,7 @@ const TierCase kBuffered[] = {
 class OnAJournaledDisk : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
     if (!std::string(test.test_suite_name()).starts_with("Buffered/")) return;
-    mount_.emplace(terrace::testing::Mount::journaled());
+    mount_.emplace(file_test::Mount::Kind::journaled);
     if (mount_->valid()) {
       setenv("TMPDIR", mount_->path().c_str(), 1);
     } else {
@@ -35,7 +35,7 @@ class OnAJournaledDisk : public testing::EmptyTestEventListener {
     unsetenv("TMPDIR");
     mount_.reset();
   }
-  std::optional<terrace::testing::Mount> mount_;
+  std::optional<file_test::Mount> mount_;
 };
 [[maybe_unused]] const bool kListening =
     (testing::UnitTest::GetInstance()->listeners().Append(new OnAJournaledDisk), true);

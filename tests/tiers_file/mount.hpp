@@ -1,5 +1,5 @@
-// A small file system of the test's own. Needs root and the mount and mkfs programs; without them, valid() is
-// false and why() says so.
+// A small file system of the test's own. Needs root and the mount and mkfs programs; without them valid() is
+// false.
 #pragma once
 
 #include <sys/statvfs.h>
@@ -9,25 +9,26 @@
 
 #include "tiers/temporary_folder.hpp"
 
-namespace terrace::testing {
+namespace terrace::file_test {
 
 class Mount {
  public:
-  /// Memory of the given size, e.g. "1M".
-  static Mount tmpfs(const std::string& size) {
-    Mount mount;
-    mount.run("mount -t tmpfs -o size=" + size + " none " + mount.path());
-    return mount;
-  }
-  /// A disk of 32 MiB that journals all data, and therefore refuses direct I/O.
-  static Mount journaled() { return ext4("data=journal"); }
-  /// A disk of 32 MiB.
-  static Mount disk() { return ext4("data=ordered"); }
+  enum class Kind {
+    memory,     ///< 1 MiB, no disk behind it
+    disk,       ///< 32 MiB
+    journaled,  ///< 32 MiB whose data goes through a journal: direct I/O is refused
+  };
 
-  Mount(Mount&& other) = delete;
-  ~Mount() {
-    if (valid()) run("umount " + path());
+  explicit Mount(Kind kind) {
+    std::filesystem::create_directory(path());
+    valid_ = run(kind == Kind::memory ? "mount -t tmpfs -o size=1M none " + path()
+                                      : mount_image(kind == Kind::disk ? "data=ordered" : "data=journal"));
   }
+  ~Mount() {
+    if (valid_) run("umount " + path() + " || umount -l " + path());
+  }
+  Mount(const Mount&) = delete;
+  Mount& operator=(const Mount&) = delete;
 
   bool valid() const { return valid_; }
   static const char* why() { return "no file system of our own: mounting needs root and mkfs.ext4"; }
@@ -35,9 +36,10 @@ class Mount {
   std::string path() const { return folder_ / "mounted"; }
   std::string operator/(const std::string& name) const { return path() + "/" + name; }
   bool empty() const {
-    const std::filesystem::directory_iterator entries(path());
-    return std::all_of(begin(entries), end(entries),
-                       [](const auto& entry) { return entry.path().filename() == "lost+found"; });
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
+      if (entry.path().filename() != "lost+found") return false;
+    }
+    return true;
   }
   std::uint64_t free_bytes() const {
     struct statvfs status {};
@@ -46,20 +48,18 @@ class Mount {
   }
 
  private:
-  Mount() { std::filesystem::create_directory(path()); }
-
-  static Mount ext4(const std::string& options) {
-    Mount mount;
-    const std::string image = mount.folder_ / "image";
-    mount.run("truncate -s 32M " + image + " && mkfs.ext4 -q " + image + " && mount -o loop," + options + " " +
-              image + " " + mount.path());
-    return mount;
+  std::string mount_image(const std::string& options) const {
+    const std::string image = folder_ / "image";
+    return "truncate -s 32M " + image + " && mkfs.ext4 -q " + image + " && mount -o loop," + options + " " +
+           image + " " + path();
   }
 
-  void run(const std::string& command) { valid_ = std::system(("(" + command + ") 2>/dev/null").c_str()) == 0; }
+  static bool run(const std::string& command) {
+    return std::system(("(" + command + ") 2>/dev/null").c_str()) == 0;
+  }
 
   TemporaryFolder folder_;
   bool valid_ = false;
 };
 
-}  // namespace terrace::testing
+}  // namespace terrace::file_test

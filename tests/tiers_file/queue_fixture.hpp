@@ -5,7 +5,7 @@
 #include "tiers/pool_queue.hpp"
 #include "tiers/uring_queue.hpp"
 
-namespace terrace::testing {
+namespace terrace::file_test {
 
 inline constexpr std::size_t kBlock = 4096;
 inline constexpr std::size_t kCapacity = 1 << 20;
@@ -66,4 +66,4 @@ inline const auto kVariants =
 
 inline std::string name_of(const ::testing::TestParamInfo<Variant>& variant) { return variant.param.name; }
 
-}  // namespace terrace::testing
+}  // namespace terrace::file_test

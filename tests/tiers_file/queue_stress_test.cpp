@@ -3,7 +3,7 @@
 
 namespace terrace {
 namespace {
-using namespace testing;
+using namespace file_test;
 
 using QueueStress = QueueTest;
 

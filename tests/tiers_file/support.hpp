@@ -11,18 +11,16 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "terrace/tier.hpp"
 #include "tiers/block_file.hpp"
 #include "tiers/temporary_folder.hpp"
 
-namespace terrace::testing {
+namespace terrace::file_test {
 using namespace literals;
 
 /// Page-aligned bytes, at first all `fill`.
@@ -65,7 +63,7 @@ inline std::int64_t transfer(BlockQueue& queue, Access access, std::uint64_t off
 
 /// Whether everything there is `value`.
 inline bool all(std::span<const std::byte> memory, std::byte value) {
-  return std::ranges::all_of(memory, [value](std::byte byte) { return byte == value; });
+  return memory.front() == value && std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0;
 }
 
 /// Runs `body` in a forked process and returns its exit status; a thrown exception is status 99.
@@ -85,4 +83,4 @@ inline int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace terrace::testing
+}  // namespace terrace::file_test
