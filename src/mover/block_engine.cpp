@@ -41,7 +41,7 @@ BlockEngine::BlockEngine(Tier& tier, BufferPool& pool, std::byte* scratch)
 void BlockEngine::start(std::shared_ptr<DiskTask> task) {
   std::unique_lock lock(mutex_);
   if (broken_) {
-    task->ticket().fail(broken_);
+    task->ticket().fail(*broken_);
     lock.unlock();
     return task->finished(false);
   }
@@ -63,7 +63,7 @@ void BlockEngine::run() noexcept {
   try {
     serve();
   } catch (...) {
-    abandon(std::current_exception());
+    abandon(Failure::current());
   }
 }
 
@@ -156,7 +156,7 @@ bool BlockEngine::begin(const std::shared_ptr<DiskTask>& task) {
     if (!build(task, request)) return false;
   } catch (...) {
     request.reset(pool_);
-    fail(*task, std::current_exception());
+    fail(*task, Failure::current());
     return false;
   }
   free_slots_.pop_back();
@@ -180,8 +180,7 @@ void BlockEngine::complete(const BlockCompletion& completion) {
   const std::uint64_t blocks = done - done % rules_.block;
   if (blocks == 0) {
     const int cause = completion.result < 0 ? static_cast<int>(-completion.result) : 0;
-    fail(*request.task(),
-         std::make_exception_ptr(block_error(tier_, request.access(), request.offset(), cause)));
+    fail(*request.task(), Failure(block_error(tier_, request.access(), request.offset(), cause)));
     return release(completion.tag);
   }
   if (request.advance(blocks)) return succeed(completion.tag);
@@ -201,7 +200,7 @@ void BlockEngine::succeed(std::size_t slot) {
   try {
     deliver(request);
   } catch (...) {
-    fail(*request.task(), std::current_exception());
+    fail(*request.task(), Failure::current());
   }
   release(slot);
 }
@@ -234,9 +233,9 @@ void BlockEngine::unlist(Tasks& tasks, Tasks::iterator at) {
   settle(*task);
 }
 
-void BlockEngine::fail(DiskTask& task, std::exception_ptr error) noexcept {
+void BlockEngine::fail(DiskTask& task, const Failure& failure) {
   task.incomplete = true;
-  task.ticket().fail(std::move(error));
+  task.ticket().fail(failure);
 }
 
 void BlockEngine::settle(DiskTask& task) noexcept {
@@ -244,17 +243,17 @@ void BlockEngine::settle(DiskTask& task) noexcept {
 }
 
 // The queue itself has failed: everything it was asked fails, and everything it will be asked.
-void BlockEngine::abandon(const std::exception_ptr& error) noexcept {
+void BlockEngine::abandon(const Failure& failure) {
   std::vector<std::shared_ptr<DiskTask>> arrived;
   {
     const std::lock_guard lock(mutex_);
-    broken_ = error;
+    broken_ = failure;
     arrived.swap(incoming_);
   }
   for (auto& lists : tasks_) {
     for (Tasks& tasks : lists) {
       while (!tasks.empty()) {
-        fail(*tasks.front(), error);
+        fail(*tasks.front(), failure);
         unlist(tasks, tasks.begin());
       }
     }
@@ -262,13 +261,13 @@ void BlockEngine::abandon(const std::exception_ptr& error) noexcept {
   for (DiskRequest& request : slots_) {
     const auto task = request.task();
     if (task == nullptr) continue;
-    fail(*task, error);
+    fail(*task, failure);
     request.forget();
     --task->in_flight;
     settle(*task);
   }
   for (auto& task : arrived) {
-    fail(*task, error);
+    fail(*task, failure);
     settle(*task);
   }
 }

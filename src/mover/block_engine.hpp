@@ -49,9 +49,9 @@ class BlockEngine {
   void deliver(const DiskRequest& request);
   void release(std::size_t slot);
   void unlist(Tasks& tasks, Tasks::iterator at);
-  void fail(DiskTask& task, std::exception_ptr error) noexcept;
+  void fail(DiskTask& task, const Failure& failure);
   void settle(DiskTask& task) noexcept;
-  void abandon(const std::exception_ptr& error) noexcept;
+  void abandon(const Failure& failure);
 
   Tier& tier_;
   BlockQueue& queue_;
@@ -61,7 +61,7 @@ class BlockEngine {
 
   std::mutex mutex_;  // guards these three
   std::vector<std::shared_ptr<DiskTask>> incoming_;
-  std::exception_ptr broken_;  // the queue failed as a whole: nothing can be started
+  std::optional<Failure> broken_;  // the queue failed as a whole: nothing can be started
   bool stopping_ = false;
   std::atomic<bool> raised_{false};
 

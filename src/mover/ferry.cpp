@@ -107,7 +107,7 @@ void Ferry::send(Carrier& carrier, Access leg) noexcept {
       engines_[to.tier.index]->start(std::make_shared<Leg>(*this, carrier, leg, move));
     }
   } catch (...) {
-    carrier.job->ticket.fail(std::current_exception());
+    carrier.job->ticket.fail(Failure::current());
     unload(carrier, false);
   }
 }

@@ -160,23 +160,23 @@ MemoryEngine::Chunk MemoryEngine::cut(CopyJob& job) {
 
 void MemoryEngine::work(std::optional<Chunk> chunk, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
-  const std::exception_ptr error = carry(*chunk);
+  const std::optional<Failure> failure = carry(*chunk);
   lock.lock();
-  finish(*chunk, error);
+  finish(*chunk, failure);
   lock.unlock();
   chunk.reset();  // may be the end of the transfer's memory, which is not freed under the lock
   lock.lock();
 }
 
-std::exception_ptr MemoryEngine::carry(const Chunk& chunk) const {
-  if (chunk.bytes.count == 0) return nullptr;
+std::optional<Failure> MemoryEngine::carry(const Chunk& chunk) const {
+  if (chunk.bytes.count == 0) return std::nullopt;
   try {
     copy(chunk);
     pace(chunk);
     chunk.job->links.count(chunk.job->link, chunk.bytes);
-    return nullptr;
+    return std::nullopt;
   } catch (...) {
-    return std::current_exception();
+    return Failure::current();
   }
 }
 
@@ -200,13 +200,13 @@ void MemoryEngine::pace(const Chunk& chunk) const {
   pace_at(*tiers_[move.to.tier.index], Access::write, chunk.bytes, move.to.offset + chunk.position);
 }
 
-void MemoryEngine::finish(const Chunk& chunk, const std::exception_ptr& error) {
+void MemoryEngine::finish(const Chunk& chunk, const std::optional<Failure>& failure) {
   CopyJob& job = *chunk.job;
   --destination(job).running;
   --job.working;
-  if (error) {
+  if (failure) {
     job.incomplete = true;
-    job.ticket.fail(error);
+    job.ticket.fail(*failure);
   }
   if (!job.queued && job.working == 0) {
     job.closed = true;

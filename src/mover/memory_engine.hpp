@@ -78,9 +78,9 @@ class MemoryEngine {
   std::optional<Chunk> take_best();
   std::optional<Chunk> take_from(std::span<CopyJob> jobs);
   Chunk cut(CopyJob& job);
-  void finish(const Chunk& chunk, const std::exception_ptr& error);
+  void finish(const Chunk& chunk, const std::optional<Failure>& failure);
   // These do not.
-  std::exception_ptr carry(const Chunk& chunk) const;
+  std::optional<Failure> carry(const Chunk& chunk) const;
   void copy(const Chunk& chunk) const;
   void pace(const Chunk& chunk) const;
   void work(std::optional<Chunk> chunk, std::unique_lock<std::mutex>& lock);

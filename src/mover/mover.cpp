@@ -115,7 +115,7 @@ bool Transfer::done() const noexcept { return state_ == nullptr || state_->ticke
 void Transfer::wait() {
   if (state_ == nullptr) return;
   see_through(*state_);
-  state_->ticket.rethrow();
+  state_->ticket.require_success();
 }
 
 Transfer::~Transfer() {

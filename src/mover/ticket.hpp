@@ -4,9 +4,10 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
+#include <optional>
 
+#include "mover/failure.hpp"
 #include "mover/links.hpp"
 #include "terrace/mover.hpp"
 
@@ -23,10 +24,10 @@ class Ticket {
   /// Some job failed: the others may stop early.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
-  /// The first error is kept.
-  void fail(std::exception_ptr error) noexcept {
+  /// The first failure is kept.
+  void fail(const Failure& failure) {
     const std::lock_guard lock(mutex_);
-    if (!error_) error_ = std::move(error);
+    if (!failure_) failure_ = failure;
     failed_.store(true, std::memory_order_release);
   }
 
@@ -44,17 +45,17 @@ class Ticket {
     ended_.wait(lock, [&] { return open_ == 0; });
   }
 
-  /// pre: done()
-  void rethrow() const {
-    if (error_) std::rethrow_exception(error_);
+  /// Throws if the transfer failed. pre: done()
+  void require_success() const {
+    if (failure_) failure_->raise();
   }
 
  private:
   std::atomic<Priority> priority_;
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards all below; error_ is constant once done
+  std::mutex mutex_;  // guards all below; failure_ is constant once done
   std::condition_variable ended_;
-  std::exception_ptr error_;
+  std::optional<Failure> failure_;
   std::size_t open_;
   std::atomic<bool> done_;
 };

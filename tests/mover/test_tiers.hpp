@@ -17,17 +17,24 @@ class Gate {
   void open() {
     const std::lock_guard lock(mutex_);
     open_ = true;
-    opened_.notify_all();
+    changed_.notify_all();
   }
   void wait() {
     std::unique_lock lock(mutex_);
-    opened_.wait(lock, [&] { return open_; });
+    reached_ = true;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  /// Returns when someone waits at it, or has.
+  void wait_until_reached() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return reached_; });
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable opened_;
-  bool open_ = false;
+  std::condition_variable changed_;
+  bool open_ = false, reached_ = false;
 };
 
 /// Memory that calls `on_pace`.

@@ -1,0 +1,107 @@
+// How fast memory is copied: by memcpy, by stream_copy and by a mover, with the same threads, in turns.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "mover/stream_copy.hpp"
+#include "terrace/mover.hpp"
+
+namespace terrace::bench {
+
+/// Of one contender against the other, round by round; sorted.
+struct Ratios {
+  std::vector<double> rounds;
+  double ours = 0, theirs = 0;  ///< median GB/s
+
+  double median() const { return rounds[rounds.size() / 2]; }
+};
+
+inline double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+/// Runs both in turns, each first as often; a contender returns its GB/s.
+inline Ratios compare(int rounds, const std::function<double()>& ours,
+                      const std::function<double()>& theirs) {
+  ours();
+  theirs();
+  std::vector<double> our_rates, their_rates;
+  Ratios result;
+  for (int i = 0; i < rounds; ++i) {
+    if (i % 2 == 0) our_rates.push_back(ours());
+    their_rates.push_back(theirs());
+    if (i % 2 == 1) our_rates.push_back(ours());
+    result.rounds.push_back(our_rates.back() / their_rates.back());
+  }
+  std::sort(result.rounds.begin(), result.rounds.end());
+  result.ours = median(our_rates);
+  result.theirs = median(their_rates);
+  return result;
+}
+
+/// `hot`: the same bytes again and again. Otherwise a walk through all memory, as what a mover carries is.
+struct MemoryCase {
+  std::size_t bytes = 0;  ///< of one copy, shared among the threads
+  unsigned threads = 1;
+  bool hot = false;
+};
+
+inline constexpr std::size_t kMemory = std::size_t{1} << 30;
+inline constexpr std::size_t kEachRound = std::size_t{128} << 20;
+
+inline double rate(std::size_t bytes, const std::function<void()>& work) {
+  const auto start = steady_clock().now();
+  work();
+  return (Bytes{bytes} / Seconds(steady_clock().now() - start)).value / 1e9;
+}
+
+inline std::size_t repeats(const MemoryCase& at) { return std::max<std::size_t>(1, kEachRound / at.bytes); }
+
+/// Where the copy number `i` takes place.
+inline std::size_t place(const MemoryCase& at, std::size_t i) {
+  return at.hot ? 0 : i * at.bytes % (kMemory - at.bytes + 1) / 4096 * 4096;
+}
+
+/// Copies with plain threads, each its share of every copy.
+template <class Copy>
+double copy_rate(const MemoryCase& at, std::byte* to, const std::byte* from, Copy copy) {
+  const std::size_t share = at.bytes / at.threads;
+  const auto work = [&](unsigned thread) {
+    for (std::size_t i = 0; i < repeats(at); ++i) {
+      const std::size_t offset = place(at, i) + thread * share;
+      copy(to + offset, from + offset, share);
+    }
+  };
+  return rate(repeats(at) * at.bytes, [&] {
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < at.threads; ++i) others.emplace_back(work, i);
+    work(0);
+    for (auto& other : others) other.join();
+  });
+}
+
+inline double memcpy_rate(const MemoryCase& at, std::byte* to, const std::byte* from) {
+  return copy_rate(at, to, from, [](void* a, const void* b, std::size_t n) { std::memcpy(a, b, n); });
+}
+
+inline double stream_rate(const MemoryCase& at, std::byte* to, const std::byte* from) {
+  return copy_rate(at, to, from, [](void* a, const void* b, std::size_t n) { stream_copy(a, b, n); });
+}
+
+/// The mover's tiers are 0 (from) and 1 (to).
+inline double mover_rate(const MemoryCase& at, Mover& mover) {
+  return rate(repeats(at) * at.bytes, [&] {
+    for (std::size_t i = 0; i < repeats(at); ++i) {
+      const std::size_t offset = place(at, i);
+      mover.move({{{{0}, offset, {at.bytes}}, {{1}, offset, {at.bytes}}}});
+    }
+  });
+}
+
+}  // namespace terrace::bench
