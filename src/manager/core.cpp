@@ -55,13 +55,14 @@ Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
     if (object == nullptr || object->retired || object->ending) {
       return Error{ErrorCode::retired, "the object was retired or destroyed: its contents are gone"};
     }
-    const bool addressable = tiers[regions[object->primary].tier.index]->memory() != nullptr;
+    RegionEntry& primary = regions[object->primary];
+    const bool addressable = primary.data != nullptr;
     if (object->writer || (access == Access::write && object->readers > 0)) {
       wait_for_release(lock);
     } else if (object->copy != nullptr && (access == Access::write || !addressable)) {
       wait(lock, object->copy);
     } else if (addressable) {
-      return take_pin(lock, id, *object, access);
+      return take_pin(lock, id, *object, primary, access);
     } else {
       Regions regions_now = verbs(lock);
       const Result<void> fetched = policy->fetch(regions_now, id, access);
@@ -71,8 +72,7 @@ Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
   }
 }
 
-Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, Access access) {
-  RegionEntry& primary = regions[object.primary];
+Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, RegionEntry& primary, Access access) {
   if (access == Access::read) {
     ++object.readers;
   } else {
@@ -83,7 +83,7 @@ Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, Access access
   pin.core_ = this;
   pin.object_ = id;
   pin.access_ = access;
-  pin.data_ = tiers[primary.tier.index]->memory() + heaps[primary.tier.index].offset(primary.slot);
+  pin.data_ = primary.data;
   pin.size_ = object.size;
   pin.tier_ = primary.tier;
   Regions regions_now = verbs(lock);
@@ -241,6 +241,11 @@ void ManagerCore::reap(Lock& lock) {
 void ManagerCore::note_failure(const char* message) {
   ++failed_copies;
   last_failure = message;
+}
+
+std::byte* ManagerCore::address(TierId tier, Slot slot) {
+  std::byte* memory = tiers[tier.index]->memory();
+  return memory == nullptr ? nullptr : memory + heaps[tier.index].offset(slot);
 }
 
 Extent ManagerCore::extent(RegionId id, Bytes size) {

@@ -30,10 +30,11 @@ struct Copy {
 };
 
 struct RegionEntry {
-  RegionEntry(TierId on, Slot at) : tier(on), slot(at) {}
+  RegionEntry(TierId on, Slot at, std::byte* bytes) : tier(on), slot(at), data(bytes) {}
 
   TierId tier;
   Slot slot;
+  std::byte* data;  ///< nullptr where the tier is not addressable
   ObjectId object;  ///< meaningful while `linked`
   bool linked = false;
   RegionId sibling;           ///< the ring of one object's regions
@@ -104,13 +105,14 @@ struct ManagerCore {
   void reap(Lock& lock);
   void note_failure(const char* message);
 
+  std::byte* address(TierId tier, Slot slot);  ///< nullptr where the tier is not addressable
   Extent extent(RegionId id, Bytes size);
   /// Moves a region within its tier for compaction; false if it has to stay.
   bool slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes size);
   Result<void> validate();
 
  private:
-  Pin take_pin(Lock& lock, ObjectId id, Object& object, Access access);
+  Pin take_pin(Lock& lock, ObjectId id, Object& object, RegionEntry& primary, Access access);
   void end_now(ObjectId id, Object& object);
   void wait_for_release(Lock& lock);
   void wait_for_transfer(Lock& lock, Copy& copy);

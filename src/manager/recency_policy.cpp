@@ -97,6 +97,7 @@ Result<Region> RecencyPolicy::place_at(Regions& regions, TierId first, Bytes siz
 }
 
 Result<void> RecencyPolicy::bring(Regions& regions, ObjectId object, TierId tier) {
+  if (regions.tier(regions.primary(object)) == tier) return {};
   return prefetch(regions, object, tier, [&](Bytes size) { return make_room(regions, tier, size); });
 }
 

@@ -61,7 +61,7 @@ Result<Region> Regions::allocate(TierId tier, Bytes size) {
     return Error{slot.error().code,
                  core_.tiers[tier.index]->description().name + ": " + slot.error().message};
   }
-  const RegionId id = core_.regions.insert(RegionEntry(tier, *slot));
+  const RegionId id = core_.regions.insert(RegionEntry(tier, *slot, core_.address(tier, *slot)));
   heap.set_owner(*slot, pack(id));
   return Region(core_, id);
 }
@@ -195,8 +195,10 @@ bool ManagerCore::slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes
 void Regions::compact(TierId tier) {
   Heap& heap = core_.heaps.at(tier.index);
   heap.compact([&](Slot slot, std::uint64_t from, std::uint64_t to, Bytes size) {
-    const RegionEntry& entry = core_.regions[region_of(heap, slot)];
-    return entry.linked && movable(entry.object) && core_.slide(tier, from, to, size);
+    RegionEntry& entry = core_.regions[region_of(heap, slot)];
+    if (!entry.linked || !movable(entry.object) || !core_.slide(tier, from, to, size)) return false;
+    if (entry.data != nullptr) entry.data -= from - to;
+    return true;
   });
 }
 

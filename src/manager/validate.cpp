@@ -43,6 +43,8 @@ std::string fault_of(ManagerCore& core, ObjectId id, const Object& object, std::
     if (!region->linked || region->object != id) return "one of its regions belongs elsewhere";
     if (seen[region->tier.index]) return "it has two regions on one tier";
     if (region->version > object.version) return "a region is newer than the object";
+    if (region->data != core.address(region->tier, region->slot))
+      return "a region is not where its heap says";
     if (core.heaps[region->tier.index].size(region->slot) < object.size)
       return "a region is smaller than the object";
     seen[region->tier.index] = true;
