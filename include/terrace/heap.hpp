@@ -32,7 +32,7 @@ struct HeapStatistics {
 
 class Heap {
  public:
-  /// pre: granularity is a power of two; capacity a multiple of it.
+  /// pre: granularity is a power of two; capacity a multiple of it, below 8 EiB.
   Heap(Bytes capacity, Bytes granularity);
   Heap(Heap&&) noexcept;
   Heap& operator=(Heap&&) noexcept;
@@ -40,7 +40,8 @@ class Heap {
 
   /// `size` is rounded up to the granularity. `alignment` is a power of two up to 2 MiB, 0 = the granularity.
   /// `owner` is the caller's word, given back by owner(). Fails with tier_full (naming the largest hole),
-  /// too_large or invalid_argument. Logarithmic.
+  /// too_large or invalid_argument. Logarithmic; an alignment above the granularity may pass over holes that
+  /// are large enough but have no aligned place.
   Result<Slot> allocate(Bytes size, Bytes alignment = {}, std::uint64_t owner = 0);
   /// Logarithmic. pre for all below: the slot is live.
   void free(Slot slot);
@@ -56,13 +57,14 @@ class Heap {
   /// Clears `size` contiguous bytes, beginning at or after block `start` (003 Listing 2, wrapping to offset 0
   /// once): calls `evict` for each block in the way, which frees that block and returns true, or returns
   /// false to keep it, and then the range moves behind it. The callback may allocate and free other blocks
-  /// too; the range is looked up anew after each call. Returns the size of the hole made, or tier_full when
-  /// no range could be cleared.
+  /// too; the range is looked up anew after each call, and blocks made by the callback are kept. Returns the
+  /// size of the hole made, or tier_full when no range could be cleared.
   Result<Bytes> evict_from(Slot start, Bytes size, const std::function<bool(Slot)>& evict);
 
   /// Slides blocks towards offset 0, lowest first, until all free space is one hole at the end, except around
   /// blocks that `move` refuses. `move(slot, from, to, size)` copies the bytes (ranges may overlap, to <
   /// from) and returns true, or returns false to leave the block. Alignment given at allocation is kept.
+  /// `move` may free blocks, this one too, but must not allocate: a new block could lie where bytes go.
   void compact(const std::function<bool(Slot, std::uint64_t from, std::uint64_t to, Bytes size)>& move);
 
   /// Calls `visit` for each block in use, in address order. The heap must not change meanwhile.

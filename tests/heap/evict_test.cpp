@@ -53,6 +53,12 @@ TEST_F(Evict, ReturnsTheWholeHoleThatWasMade) {
   EXPECT_EQ(asked_, Numbers{3});
 }
 
+TEST_F(Evict, CountsNothingBelowTheStart) {
+  heap_.free(slots_[2]);
+  EXPECT_EQ(evict_from(3, 8_KiB).value(), 12_KiB);
+  EXPECT_EQ(asked_, (Numbers{3, 4}));
+}
+
 TEST_F(Evict, MovesBehindABlockThatIsKept) {
   EXPECT_EQ(evict_from(3, 8_KiB, {4}).value(), 8_KiB);
   EXPECT_EQ(asked_, (Numbers{3, 4, 5, 6}));
