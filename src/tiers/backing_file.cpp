@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -18,13 +19,20 @@
 namespace terrace {
 namespace {
 
+std::string folder_of(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? std::string(".") : parent.string();
+}
+
 class Opener {
  public:
   Opener(const std::string& path, Bytes capacity, bool keep, int extra_flags, const std::string& tier)
-      : path_(path), capacity_(capacity), keep_(keep), flags_(O_RDWR | O_CLOEXEC | extra_flags), tier_(tier) {
-    parent_ = std::filesystem::path(path).parent_path().string();
-    if (parent_.empty()) parent_ = ".";
-  }
+      : path_(path),
+        parent_(folder_of(path)),
+        capacity_(capacity),
+        keep_(keep),
+        flags_(O_RDWR | O_CLOEXEC | extra_flags),
+        tier_(tier) {}
 
   Result<BackingFile> open() {
     if (const auto fine = inspect(); !fine) return fine.error();
@@ -121,8 +129,16 @@ class Opener {
     return Bytes{status.f_bavail * status.f_frsize};
   }
 
-  // Asked first, because reserving far too much fills the disk for a moment.
+  // Asked first, because reserving far too much fills the disk for a moment, and because a file beyond the
+  // process's limit ends the process by a signal.
   Result<void> require_space() const {
+    rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && capacity_.count > limit.rlim_cur) {
+      return refuse(
+          ErrorCode::too_large,
+          fmt::format("this process may write files of {} at most; raise `ulimit -f` or ask for less",
+                      readable(Bytes{limit.rlim_cur})));
+    }
     const Bytes held{existing_ ? static_cast<std::uint64_t>(existing_->st_blocks) * 512 : 0};
     const Bytes needed = capacity_ - std::min(held, capacity_);
     const auto free = free_space();
@@ -192,11 +208,11 @@ class Opener {
   }
 
   const std::string& path_;
+  const std::string parent_;
   const Bytes capacity_;
   const bool keep_;
   const int flags_;
   const std::string& tier_;
-  std::string parent_;
   std::optional<struct stat> existing_;
 };
 
