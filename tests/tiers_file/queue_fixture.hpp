@@ -5,7 +5,7 @@
 #include "tiers/pool_queue.hpp"
 #include "tiers/uring_queue.hpp"
 
-namespace terrace::testing {
+namespace terrace::file_test {
 
 inline constexpr std::size_t kBlock = 4096;
 inline constexpr std::size_t kCapacity = 1 << 20;
@@ -21,7 +21,7 @@ class QueueTest : public ::testing::TestWithParam<Variant> {
   void SetUp() override {
     const int flags = O_RDWR | O_CREAT | O_CLOEXEC | (GetParam().direct ? O_DIRECT : 0);
     file_.descriptor = open((folder_ / "data").c_str(), flags, 0600);
-    if (file_.descriptor < 0 && GetParam().direct) GTEST_SKIP() << "/var/tmp refuses direct I/O";
+    if (file_.descriptor < 0 && GetParam().direct) GTEST_SKIP() << "this disk refuses direct I/O";
     ASSERT_EQ(ftruncate(file_.descriptor, kCapacity), 0);
     file_.capacity = Bytes{kCapacity};
     file_.block_size = Bytes{kBlock};
@@ -55,7 +55,7 @@ class QueueTest : public ::testing::TestWithParam<Variant> {
     return transfer(*queue_, Access::read, offset, memory);
   }
 
-  Folder folder_;
+  TemporaryFolder folder_;
   BlockFile file_;
   std::unique_ptr<BlockQueue> queue_;
 };
@@ -66,4 +66,4 @@ inline const auto kVariants =
 
 inline std::string name_of(const ::testing::TestParamInfo<Variant>& variant) { return variant.param.name; }
 
-}  // namespace terrace::testing
+}  // namespace terrace::file_test

@@ -4,7 +4,7 @@
 
 namespace terrace {
 namespace {
-using namespace testing;
+using namespace file_test;
 
 using QueueMemory = QueueTest;
 

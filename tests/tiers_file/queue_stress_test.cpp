@@ -3,7 +3,7 @@
 
 namespace terrace {
 namespace {
-using namespace testing;
+using namespace file_test;
 
 using QueueStress = QueueTest;
 
@@ -51,8 +51,7 @@ TEST_P(QueueStress, ManyInFlightKeepTheirBytesApart) {
     ASSERT_EQ(completion.result, static_cast<std::int64_t>(flight.piece.bytes));
     for (std::size_t i = 0; i < flight.count; ++i) {
       in_use[flight.first + i] = false;
-      const std::byte* block = flight.memory.data() + i * kBlock;
-      ASSERT_TRUE(std::all_of(block, block + kBlock, [&](auto b) { return b == shadow[flight.first + i]; }));
+      ASSERT_TRUE(all(flight.memory.span().subspan(i * kBlock, kBlock), shadow[flight.first + i]));
     }
     flight.busy = false;
     --at_once;

@@ -5,7 +5,7 @@
 
 namespace terrace {
 namespace {
-using namespace testing;
+using namespace file_test;
 
 using Queue = QueueTest;
 

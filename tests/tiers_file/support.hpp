@@ -1,4 +1,4 @@
-// What the tests of the file tier share: a folder of their own, aligned memory, and one request at a time.
+// What the tests of the file tier share: aligned memory, one request at a time, a process of their own.
 #pragma once
 
 #include <fcntl.h>
@@ -11,41 +11,17 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <filesystem>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <random>
-#include <string>
-#include <vector>
 
 #include "terrace/tier.hpp"
 #include "tiers/block_file.hpp"
+#include "tiers/temporary_folder.hpp"
 
-namespace terrace::testing {
+namespace terrace::file_test {
 using namespace literals;
-
-/// A fresh folder on a real disk, removed with everything in it.
-class Folder {
- public:
-  Folder() {
-    std::string name = "/var/tmp/terrace-test-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no folder for the test under /var/tmp");
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-  bool empty() const { return std::filesystem::is_empty(path_); }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// Page-aligned bytes, at first all `fill`.
 class Memory {
@@ -85,6 +61,11 @@ inline std::int64_t transfer(BlockQueue& queue, Access access, std::uint64_t off
   return transfer(queue, access, offset, {&piece, 1});
 }
 
+/// Whether everything there is `value`.
+inline bool all(std::span<const std::byte> memory, std::byte value) {
+  return memory.front() == value && std::memcmp(memory.data(), memory.data() + 1, memory.size() - 1) == 0;
+}
+
 /// Runs `body` in a forked process and returns its exit status; a thrown exception is status 99.
 inline int in_child(const std::function<int()>& body) {
   const pid_t child = fork();
@@ -102,4 +83,4 @@ inline int in_child(const std::function<int()>& body) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-}  // namespace terrace::testing
+}  // namespace terrace::file_test
