@@ -11,7 +11,7 @@ namespace terrace {
 namespace {
 
 Error broken(const char* invariant, std::uint64_t offset) {
-  return {ErrorCode::invalid_argument,
+  return {ErrorCode::inconsistent,
           fmt::format("the heap is damaged at offset {}: {}; this is a bug, please report it", offset,
                       invariant)};
 }

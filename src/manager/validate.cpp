@@ -9,7 +9,7 @@ namespace terrace {
 namespace {
 
 Error broken(std::string what) {
-  return {ErrorCode::invalid_argument, "the manager's state is inconsistent: " + std::move(what)};
+  return {ErrorCode::inconsistent, "the manager's state is inconsistent: " + std::move(what)};
 }
 
 // Every block in use is exactly one region.
