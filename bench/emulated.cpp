@@ -5,8 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,8 +17,6 @@
 
 namespace terrace {
 namespace {
-
-using namespace literals;
 
 constexpr Bytes kChunk{1u << 20}, kCapacity{64u << 20};
 constexpr Seconds kWindow{0.1};
@@ -32,68 +32,91 @@ std::unique_ptr<Tier> open(const Case& at) {
       .value();
 }
 
-void copy_chunk(Tier& slow, Tier& fast, Access access, std::uint64_t offset) {
+enum class Paced { no, yes };
+
+void copy_chunk(Tier& slow, Tier& fast, Access access, std::uint64_t offset, Paced paced) {
   std::byte *from = fast.memory() + offset, *to = slow.memory() + offset;
   if (access == Access::read) std::swap(from, to);
   std::memcpy(to, from, kChunk.count);
-  slow.pace(access, kChunk);
+  if (paced == Paced::yes) slow.pace(access, kChunk);
 }
 
-// Achieved over declared rate, window by window. A window ends with the first chunk that ends after it.
-std::vector<double> measure(const Case& at, Tier& fast, int windows) {
-  const auto slow = open(at);
-  std::vector<double> ratios;
-  std::uint64_t offset = 0;
-  const auto next = [&] {
-    copy_chunk(*slow, fast, at.access, offset);
-    offset = (offset + kChunk.count) % kCapacity.count;
-  };
-  for (int i = 0; i < 20; ++i) next();  // warms up, and spends the credit of the idle time before
-  for (int i = 0; i < windows; ++i) {
-    const auto start = steady_clock().now();
-    Bytes moved;
-    Seconds took{0};
-    for (; took < kWindow; took = steady_clock().now() - start) {
-      next();
-      moved += kChunk;
-    }
-    ratios.push_back((moved / took).value / (at.rate * 1e9));
+struct Window {
+  BytesPerSecond paced, plain;
+};
+
+// Copies for `length`, and a bit more to finish the last chunk.
+BytesPerSecond copy_for(Seconds length, Tier& slow, Tier& fast, Access access, Paced paced) {
+  const auto start = steady_clock().now();
+  Bytes moved;
+  Seconds took{0};
+  for (; took < length; took = steady_clock().now() - start) {
+    copy_chunk(slow, fast, access, moved.count % kCapacity.count, paced);
+    moved += kChunk;
   }
-  std::sort(ratios.begin(), ratios.end());
-  return ratios;
+  return moved / took;
+}
+
+std::vector<Window> measure(const Case& at, Tier& fast, int count) {
+  const auto slow = open(at);
+  std::vector<Window> windows;
+  for (int i = 0; i < count; ++i) {
+    const BytesPerSecond plain = copy_for(kWindow / 2, *slow, fast, at.access, Paced::no);
+    copy_for(kWindow / 5, *slow, fast, at.access, Paced::yes);  // spends what the unpaced time earned
+    windows.push_back({copy_for(kWindow, *slow, fast, at.access, Paced::yes), plain});
+  }
+  return windows;
+}
+
+struct Summary {
+  double least, median, most;
+};
+
+Summary summarize(const std::vector<Window>& windows, BytesPerSecond Window::*which, double unit) {
+  std::vector<double> values;
+  for (const Window& window : windows) values.push_back((window.*which).value / unit);
+  std::sort(values.begin(), values.end());
+  return {values.front(), values[values.size() / 2], values.back()};
 }
 
 bool same_bytes(Tier& fast) {
   const auto slow = open({Access::write, 100});
   for (std::uint64_t i = 0; i < kChunk.count; ++i) fast.memory()[i] = static_cast<std::byte>(i * 7);
-  copy_chunk(*slow, fast, Access::write, 0);
+  copy_chunk(*slow, fast, Access::write, 0, Paced::yes);
   return std::memcmp(slow->memory(), fast.memory(), kChunk.count) == 0;
 }
 
 nlohmann::json run(bool quick) {
   const auto fast = open_tier("dram:" + to_string(kCapacity)).value();
-  nlohmann::json result{{"claim", "emulated memory holds its declared rate over 100 ms windows"},
-                        {"aim", "each median within 5% of 1"},
-                        {"correct", same_bytes(*fast)}};
-  std::vector<double> all;
-  double worst = 1;
+  nlohmann::json details;
+  std::optional<Summary> worst;
   for (const Case& at : {Case{Access::read, 1}, Case{Access::read, 4}, Case{Access::read, 8},
                          Case{Access::write, 1}, Case{Access::write, 3}}) {
-    const auto ratios = measure(at, *fast, quick ? 5 : 30);
-    const double median = ratios[ratios.size() / 2];
+    const auto windows = measure(at, *fast, quick ? 5 : 30);
+    const Summary ratio = summarize(windows, &Window::paced, at.rate * 1e9);
+    const double plain = summarize(windows, &Window::plain, 1e9).median;
+    const bool reachable = plain > at.rate * 1.1;
     const char* const name = at.access == Access::read ? "read" : "write";
-    fmt::print("{:>5} {} GB/s: median {:.3f} of declared, {:.3f} to {:.3f}\n", name, at.rate, median,
-               ratios.front(), ratios.back());
-    result["details"].push_back({{"access", name},
-                                 {"declared_gb_per_s", at.rate},
-                                 {"ratio", median},
-                                 {"spread", {ratios.front(), ratios.back()}}});
-    if (std::abs(median - 1) > std::abs(worst - 1)) worst = median;
-    all.insert(all.end(), ratios.begin(), ratios.end());
+    fmt::print("{:>5} {} GB/s: median {:.3f} of declared, {:.3f} to {:.3f}; unpaced {:.1f} GB/s{}\n", name,
+               at.rate, ratio.median, ratio.least, ratio.most, plain, reachable ? "" : ": out of reach");
+    details.push_back({{"access", name},
+                       {"declared_gb_per_s", at.rate},
+                       {"unpaced_gb_per_s", plain},
+                       {"reachable", reachable},
+                       {"ratio", ratio.median},
+                       {"spread", {ratio.least, ratio.most}}});
+    if (reachable && (!worst || std::abs(ratio.median - 1) > std::abs(worst->median - 1))) worst = ratio;
   }
-  const auto [least, most] = std::minmax_element(all.begin(), all.end());
-  result["ratio"] = worst;
-  result["spread"] = {*least, *most};
+  nlohmann::json result{{"claim", "emulated memory holds its declared rate over 100 ms windows"},
+                        {"aim", "the worst median within 5% of 1"},
+                        {"ratio", nullptr},
+                        {"spread", nullptr},
+                        {"correct", same_bytes(*fast)},
+                        {"details", details}};
+  if (worst) {
+    result["ratio"] = worst->median;
+    result["spread"] = {worst->least, worst->most};
+  }
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -128,8 +129,16 @@ class Opener {
     return Bytes{status.f_bavail * status.f_frsize};
   }
 
-  // Asked first, because reserving far too much fills the disk for a moment.
+  // Asked first, because reserving far too much fills the disk for a moment, and because a file beyond the
+  // process's limit ends the process by a signal.
   Result<void> require_space() const {
+    rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && capacity_.count > limit.rlim_cur) {
+      return refuse(
+          ErrorCode::too_large,
+          fmt::format("this process may write files of {} at most; raise `ulimit -f` or ask for less",
+                      readable(Bytes{limit.rlim_cur})));
+    }
     const Bytes held{existing_ ? static_cast<std::uint64_t>(existing_->st_blocks) * 512 : 0};
     const Bytes needed = capacity_ - std::min(held, capacity_);
     const auto free = free_space();

@@ -33,32 +33,51 @@ void Pacer::hold(Bytes read, Bytes written, Seconds took) {
     owed_latency_ += latency_;
   }
   for (std::uint64_t i = 0; i < pieces; ++i) {
-    sleep_off(reserve(read_time, write_time, std::min(started, now() - kCredit)));
+    const Seconds planned = sleep_off(reserve(read_time, write_time, started));
+    leave(read_time, write_time, planned);
   }
 }
 
-// Takes the next free time of both lanes; returns when the later one ends.
-Seconds Pacer::reserve(Seconds read, Seconds write, Seconds earliest) {
+// The next free time, beginning no earlier than the device can have been kept from working.
+Seconds Pacer::Lane::reserve(Seconds time, Seconds now, Seconds started) {
+  const Seconds idle_limit = now - kCredit;
+  if (left_at < idle_limit || free_at >= idle_limit) late_since = Seconds::max();
+  const Seconds earliest = std::min({started, idle_limit, std::max(late_since, now - kMostLateness)});
+  return free_at = std::max(free_at, earliest) + time;
+}
+
+void Pacer::Lane::leave(Seconds planned, Seconds now) {
+  left_at = now;
+  if (now > planned) late_since = std::min(late_since, planned);
+}
+
+// Both directions work at the same time: returns when the later one ends.
+Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
   const std::lock_guard lock(mutex_);
-  Seconds end = earliest;
-  for (const auto& [lane, time] : {std::pair{&read_, read}, std::pair{&write_, write}}) {
-    if (time == Seconds{0}) continue;
-    lane->free_at = std::max(lane->free_at, earliest) + time;
-    end = std::max(end, lane->free_at);
-  }
+  const Seconds time = now();
+  Seconds end = Seconds::min();
+  if (read > Seconds{0}) end = std::max(end, read_.reserve(read, time, started));
+  if (write > Seconds{0}) end = std::max(end, write_.reserve(write, time, started));
   return end;
 }
 
-void Pacer::sleep_off(Seconds end) {
+// Sleeps until `end` and for the latency owed; returns when it should have woken.
+Seconds Pacer::sleep_off(Seconds end) {
   const Seconds time = now();
-  const Seconds until = end > time ? end + take_owed(Seconds{0}) : time + take_owed(kShortestSleep);
-  if (until <= time) return;
-  clock_.sleep_until(origin_ + std::chrono::ceil<Clock::Time>(until));
+  Seconds until = std::max(end, time);
+  {
+    const std::lock_guard lock(mutex_);
+    if (end > time || owed_latency_ >= kShortestSleep) until += std::exchange(owed_latency_, Seconds{0});
+  }
+  if (until > time) clock_.sleep_until(origin_ + std::chrono::ceil<Clock::Time>(until));
+  return until;
 }
 
-Seconds Pacer::take_owed(Seconds least) {
+void Pacer::leave(Seconds read, Seconds write, Seconds planned) {
   const std::lock_guard lock(mutex_);
-  return owed_latency_ >= least ? std::exchange(owed_latency_, Seconds{0}) : Seconds{0};
+  const Seconds time = now();
+  if (read > Seconds{0}) read_.leave(planned, time);
+  if (write > Seconds{0}) write_.leave(planned, time);
 }
 
 }  // namespace terrace

@@ -3,8 +3,11 @@
 // Each direction is a lane of virtual time. Bytes reserve their time on the lane, one after another, and
 // their owner sleeps until the end of what he reserved: in the long run no more pass than the rate allows,
 // however many threads take part. Large amounts reserve piece by piece, so that all get their turn.
-//   credit  how far back a reservation may begin. It repays sleeping too long and the time the copy itself
-//           took; time idled away beyond it is lost, as on a real device.
+//   credit    how far back a reservation may begin, which covers the time the copy itself took. Time idled
+//   away
+//             beyond it is lost, as on a real device.
+//   lateness  a sleeper woken late did not idle: that time may be used after all, up to a limit, by whoever
+//             goes on at once. Without it a busy computer would emulate a slower device.
 // Latency is owed once per operation and slept off in doses that a computer can sleep. Thread-safe.
 #pragma once
 
@@ -17,7 +20,7 @@ namespace terrace {
 
 class Pacer {
  public:
-  static constexpr Seconds kCredit{2e-3};
+  static constexpr Seconds kCredit{2e-3}, kMostLateness{20e-3};
 
   /// The clock outlives the pacer. pre: rates are positive.
   Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& clock);
@@ -28,13 +31,18 @@ class Pacer {
  private:
   struct Lane {
     BytesPerSecond rate;
-    Seconds free_at{0};
+    Seconds free_at{0};                   ///< the end of everything reserved
+    Seconds left_at{0};                   ///< when somebody last left hold()
+    Seconds late_since = Seconds::max();  ///< the start of the lateness not yet made up for
+
+    Seconds reserve(Seconds time, Seconds now, Seconds started);
+    void leave(Seconds planned, Seconds now);
   };
 
   Seconds now() const;
-  Seconds reserve(Seconds read, Seconds write, Seconds earliest);
-  void sleep_off(Seconds end);
-  Seconds take_owed(Seconds least);
+  Seconds reserve(Seconds read, Seconds write, Seconds started);
+  Seconds sleep_off(Seconds end);
+  void leave(Seconds read, Seconds write, Seconds planned);
 
   Clock& clock_;
   const Clock::Time origin_;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,31 @@ class BackingFileTest : public testing::Test {
 TEST_F(BackingFileTest, IsNeverVisibleUnlessKept) {
   const auto file = open(folder_ / "spill", false);
   ASSERT_TRUE(file);
+  EXPECT_TRUE(folder_.empty());
+}
+
+TEST_F(BackingFileTest, LosesItsNameAtOnceWhereItNeedsOne) {
+  // The kernel refuses a nameless file with this flag, as some file systems refuse any.
+  const auto file = open_backing_file(folder_ / "spill", 1_MiB, false, O_CREAT, "file:x");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(folder_.empty());
+  struct stat status;
+  ASSERT_EQ(fstat(file->fd(), &status), 0);
+  EXPECT_EQ(status.st_nlink, 0u);
+}
+
+TEST_F(BackingFileTest, RefusesMoreThanTheProcessMayWrite) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit low = before;
+  low.rlim_cur = 512 << 10;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &low), 0);
+  const auto file = open(folder_ / "spill", true);
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, ErrorCode::too_large);
+  EXPECT_NE(file.error().message.find("files of 512.00 KiB at most"), std::string::npos)
+      << file.error().message;
   EXPECT_TRUE(folder_.empty());
 }
 

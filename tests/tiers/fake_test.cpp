@@ -101,9 +101,10 @@ TEST_F(FakeBlocks, ReportsEachFaultAsACompletion) {
 
 TEST_F(FakeBlocks, AShortWriteWritesExactlyWhatItReports) {
   std::memset(block(0), 1, 4 * kBlock);
-  const Piece four{block(0), 4 * kBlock}, back{block(8), 4 * kBlock};
+  const Piece parts[] = {{block(0), kBlock}, {block(1), 2 * kBlock}, {block(3), kBlock}};
+  const Piece back{block(8), 4 * kBlock};
   tier_->fail(1, Fault::short_transfer);
-  EXPECT_EQ(transfer(Access::write, kBlock, {&four, 1}), 2 * std::int64_t{kBlock});
+  EXPECT_EQ(transfer(Access::write, kBlock, parts), 2 * std::int64_t{kBlock});
   transfer(Access::read, kBlock, {&back, 1});
   EXPECT_EQ(std::memcmp(block(8), block(0), 2 * kBlock), 0);
   EXPECT_EQ(block(10)[0], std::byte{0});

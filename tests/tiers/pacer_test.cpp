@@ -20,6 +20,8 @@ class PacerTest : public testing::Test {
  protected:
   Seconds now() const { return clock_.now() - Clock::Time{0}; }
 
+  explicit PacerTest(VirtualClock::Oversleep oversleep = {100us, 100us}) : clock_(oversleep) {}
+
   // How long one call takes.
   Seconds time(Pacer& pacer, Bytes read, Bytes written, Seconds took = Seconds{0}) {
     const Seconds before = now();
@@ -44,7 +46,7 @@ class PacerTest : public testing::Test {
     for (const double bytes : windows) EXPECT_NEAR(bytes / (rate.value * 0.1), 1, 0.05);
   }
 
-  VirtualClock clock_{100us};
+  VirtualClock clock_;
 };
 
 TEST_F(PacerTest, EveryWindowOf100msHoldsTheDeclaredRate) {
@@ -139,6 +141,26 @@ TEST_F(PacerTest, IdleTimeEarnsNoMoreThanTheCredit) {
   const Bytes amount = 1_GB;
   const Seconds needed = amount / kWrite;
   EXPECT_GE(time(pacer, {}, amount), needed - Pacer::kCredit);
+}
+
+class BusyComputer : public PacerTest {
+ protected:
+  BusyComputer() : PacerTest({100us, 8ms, 40}) {}
+};
+
+TEST_F(BusyComputer, WakingLateDoesNotLowerTheRate) {
+  Pacer pacer(kRead, kWrite, Seconds{304e-9}, clock_);
+  const auto done = windows(pacer, Access::read, 1_MiB, 10us, 20);
+  EXPECT_NEAR(std::accumulate(done.begin(), done.end(), 0.0) / (2 * kRead.value), 1, 0.02);
+}
+
+TEST_F(BusyComputer, IdleTimeAfterWakingLateEarnsNoMoreThanTheCredit) {
+  for (int i = 0; i < 100; ++i) {
+    Pacer pacer(kRead, kWrite, Seconds{0}, clock_);
+    pacer.hold({}, 1_MiB * static_cast<std::uint64_t>(1 + i), Seconds{0});
+    clock_.work(15ms);
+    EXPECT_GE(time(pacer, {}, 20_MB), 20_MB / kWrite - Pacer::kCredit);
+  }
 }
 
 TEST_F(PacerTest, AKernelIsHeldForWhatItsOwnTimeDidNotCover) {

@@ -12,8 +12,13 @@ namespace terrace {
 
 class VirtualClock final : public Clock {
  public:
-  /// Everybody sleeps this much longer than asked for, like threads of a real system.
-  explicit VirtualClock(Time oversleep = Time{0}) : oversleep_(oversleep) {}
+  /// Everybody sleeps longer than asked for, like threads of a real system: `usual`, and once in `period`
+  /// sleeps `seldom`.
+  struct Oversleep {
+    Time usual{0}, seldom{0};
+    unsigned period = 1000;
+  };
+  explicit VirtualClock(Oversleep oversleep) : oversleep_(oversleep) {}
 
   Time now() const override {
     const std::lock_guard lock(mutex_);
@@ -22,7 +27,9 @@ class VirtualClock final : public Clock {
 
   void sleep_until(Time time) override {
     std::unique_lock lock(mutex_);
-    if (time > now_) pass_until(time + oversleep_, lock);
+    if (time <= now_) return;
+    const bool seldom = ++sleeps_ % oversleep_.period == 0;
+    pass_until(time + (seldom ? oversleep_.seldom : oversleep_.usual), lock);
   }
 
   /// The calling thread is busy for this long.
@@ -58,12 +65,13 @@ class VirtualClock final : public Clock {
     changed_.notify_all();
   }
 
-  const Time oversleep_;
+  const Oversleep oversleep_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   Time now_{1'000'000'000};
   std::multiset<Time> sleepers_;
   unsigned threads_ = 1;
+  unsigned sleeps_ = 0;
 };
 
 }  // namespace terrace
