@@ -193,24 +193,23 @@ TEST(RefusedThreads, FewerDoTheWorkButNoneIsAnError) {
   file.capacity = file.request_size = 1_MiB;
   file.block_size = 4_KiB;
   file.memory_alignment = 64_B;
-  file.depth = 8;
   file.tier = "file:data";
-  const int few = with_process_limit(3, [&] {
-    const auto queue = open_pool_queue(file, 8);
-    return works(*queue) ? 0 : 1;
-  });
-  const int none = with_process_limit(1, [&] {
+  file.depth = 64;
+  const auto try_64_threads = [&] {
     try {
-      open_pool_queue(file, 8);
+      return works(*open_pool_queue(file, 64)) ? 0 : 1;
     } catch (const EnvironmentError& error) {
-      return error.place().tier == "file:data" && error.place().cause == EAGAIN ? 0 : 1;
+      return error.place().tier == "file:data" && error.place().cause == EAGAIN ? 2 : 3;
     }
-    return 2;
-  });
+  };
+  const int none = with_process_limit(1, try_64_threads);
+  // How many threads the process has without us depends on the build.
+  int few = none;
+  for (rlim_t limit = 2; few == 2 && limit <= 32; ++limit) few = with_process_limit(limit, try_64_threads);
   close(file.descriptor);
   if (few == 77 || none == 77) GTEST_SKIP() << "cannot become a user with few processes";
+  EXPECT_EQ(none, 2);
   EXPECT_EQ(few, 0);
-  EXPECT_EQ(none, 0);
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Registered memory: an optimisation that must never change a byte.
+#include <atomic>
+#include <thread>
 
 #include "queue_fixture.hpp"
 
@@ -74,6 +76,26 @@ TEST_P(QueueMemory, RegistersManyMoreTimesThanTheTableHasEntries) {
   for (int i = 0; i < 3000; ++i) {
     ASSERT_EQ(queue_->register_memory(memory.span()), GetParam().uring) << "time " << i;
   }
+}
+
+TEST_P(QueueMemory, MayBeRegisteredByAnotherThreadMeanwhile) {
+  Memory memory(16 * kBlock), content(16 * kBlock), other(4 * kBlock);
+  content.randomise(13);
+  ASSERT_EQ(write(0, content.span()), std::int64_t{16 * kBlock});
+  std::atomic<bool> stop = false;
+  std::thread registrar([&] {
+    while (!stop.load()) {
+      queue_->register_memory(memory.span());
+      queue_->register_memory(other.span());
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    std::ranges::fill(memory.span(), std::byte{0});
+    EXPECT_EQ(read(0, memory.span()), std::int64_t{16 * kBlock});
+    EXPECT_EQ(std::memcmp(memory.data(), content.data(), 16 * kBlock), 0);
+  }
+  stop.store(true);
+  registrar.join();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, QueueMemory, kVariants, name_of);

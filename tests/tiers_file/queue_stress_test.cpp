@@ -1,4 +1,3 @@
-
 #include "queue_fixture.hpp"
 
 namespace terrace {

@@ -137,6 +137,14 @@ TEST_P(Queue, TakesMoreThanItsDepthForABug) {
   queue_.reset();  // before the memory it reads into
 }
 
+TEST(BlockFile, WritesThroughThePageCacheWaitForTheDisk) {
+  BlockFile file;
+  EXPECT_EQ(request_flags(file, Access::write), 0);
+  file.durability = Durability::synced;
+  EXPECT_EQ(request_flags(file, Access::write), RWF_DSYNC);
+  EXPECT_EQ(request_flags(file, Access::read), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Queue, kVariants, name_of);
 
 }  // namespace
