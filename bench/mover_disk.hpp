@@ -55,22 +55,20 @@ class Fio {
   std::string options_;
 };
 
-/// The whole disk (tier 2) against memory tier `memory`, in pieces as large as that memory.
-inline std::vector<Move> whole_disk(Access access, TierId memory, Bytes disk) {
+inline constexpr Bytes kDisk{2 * kMemory};
+
+/// The whole disk, tier 2, against the memory of tiers 0 and 1.
+inline std::vector<Move> whole_disk(Access access) {
   std::vector<Move> moves;
-  for (std::uint64_t at = 0; at < disk.count; at += kMemory) {
-    const Bytes bytes{std::min<std::uint64_t>(kMemory, disk.count - at)};
-    const Extent here{memory, 0, bytes}, there{{2}, at, bytes};
+  for (const std::uint32_t memory : {0u, 1u}) {
+    const Extent here{{memory}, 0, {kMemory}}, there{{2}, memory * kMemory, {kMemory}};
     moves.push_back(access == Access::read ? Move{there, here} : Move{here, there});
   }
   return moves;
 }
 
-/// Piece after piece, so that no two write to the same memory at once.
-inline double disk_rate(Mover& mover, Access access, TierId memory, Bytes disk) {
-  return rate(disk.count, [&] {
-    for (const Move& move : whole_disk(access, memory, disk)) mover.move({move});
-  });
+inline double disk_rate(Mover& mover, Access access) {
+  return rate(kDisk.count, [&] { mover.move(whole_disk(access)); });
 }
 
 }  // namespace terrace::bench

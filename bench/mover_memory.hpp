@@ -47,13 +47,13 @@ inline Ratios compare(int rounds, const std::function<double()>& ours,
 
 /// `hot`: the same bytes again and again. Otherwise a walk through all memory, as what a mover carries is.
 struct MemoryCase {
-  std::size_t bytes = 0;  ///< of one copy, shared among the threads
+  std::size_t bytes = 0;  ///< of each thread's copy
   unsigned threads = 1;
   bool hot = false;
 };
 
 inline constexpr std::size_t kMemory = std::size_t{1} << 30;
-inline constexpr std::size_t kEachRound = std::size_t{128} << 20;
+inline constexpr std::size_t kEachRound = std::size_t{64} << 20;
 
 inline double rate(std::size_t bytes, const std::function<void()>& work) {
   const auto start = steady_clock().now();
@@ -61,24 +61,24 @@ inline double rate(std::size_t bytes, const std::function<void()>& work) {
   return (Bytes{bytes} / Seconds(steady_clock().now() - start)).value / 1e9;
 }
 
-inline std::size_t repeats(const MemoryCase& at) { return std::max<std::size_t>(1, kEachRound / at.bytes); }
-
-/// Where the copy number `i` takes place.
-inline std::size_t place(const MemoryCase& at, std::size_t i) {
-  return at.hot ? 0 : i * at.bytes % (kMemory - at.bytes + 1) / 4096 * 4096;
+inline std::size_t all_bytes(const MemoryCase& at) { return at.bytes * at.threads; }
+inline std::size_t repeats(const MemoryCase& at) {
+  return std::max<std::size_t>(1, kEachRound / all_bytes(at));
 }
 
-/// Copies with plain threads, each its share of every copy.
+/// Where the copy number `i` takes place.
+inline std::size_t place(const MemoryCase& at, std::size_t i) { return at.hot ? 0 : i * all_bytes(at); }
+
+/// Copies with plain threads.
 template <class Copy>
 double copy_rate(const MemoryCase& at, std::byte* to, const std::byte* from, Copy copy) {
-  const std::size_t share = at.bytes / at.threads;
   const auto work = [&](unsigned thread) {
     for (std::size_t i = 0; i < repeats(at); ++i) {
-      const std::size_t offset = place(at, i) + thread * share;
-      copy(to + offset, from + offset, share);
+      const std::size_t offset = place(at, i) + thread * at.bytes;
+      copy(to + offset, from + offset, at.bytes);
     }
   };
-  return rate(repeats(at) * at.bytes, [&] {
+  return rate(repeats(at) * all_bytes(at), [&] {
     std::vector<std::thread> others;
     for (unsigned i = 1; i < at.threads; ++i) others.emplace_back(work, i);
     work(0);
@@ -96,10 +96,11 @@ inline double stream_rate(const MemoryCase& at, std::byte* to, const std::byte* 
 
 /// The mover's tiers are 0 (from) and 1 (to).
 inline double mover_rate(const MemoryCase& at, Mover& mover) {
-  return rate(repeats(at) * at.bytes, [&] {
+  const Bytes bytes{all_bytes(at)};
+  return rate(repeats(at) * bytes.count, [&] {
     for (std::size_t i = 0; i < repeats(at); ++i) {
       const std::size_t offset = place(at, i);
-      mover.move({{{{0}, offset, {at.bytes}}, {{1}, offset, {at.bytes}}}});
+      mover.move({{{{0}, offset, bytes}, {{1}, offset, bytes}}});
     }
   });
 }

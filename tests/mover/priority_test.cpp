@@ -48,6 +48,7 @@ TEST(Priorities, LetATransferThatIsWaitedForOvertakeOnADisk) {
   Transfer wanted = mover.start({exact(Rig::kBlocks, 0, Rig::kDram, 1 * kMiB, 512)});
   wanted.wait();
   EXPECT_FALSE(background.done());
+  EXPECT_LT(mover.statistics({Rig::kBlocks}, {Rig::kDram}).bytes, 512_KiB);
   rig.fake_at(Rig::kBlocks).heal();
 }
 
@@ -59,21 +60,23 @@ TEST(Priorities, LetATransferThatIsWaitedForOvertakeFromDiskToDisk) {
   Transfer wanted = mover.start({exact(Rig::kBlocks2, 0, Rig::kBlocks, 2 * kMiB - 4096, 512)});
   wanted.wait();
   EXPECT_FALSE(background.done());
+  EXPECT_LT(mover.statistics({Rig::kBlocks2}, {Rig::kBlocks}).bytes, 1_MiB);
   rig.fake_at(Rig::kBlocks2).heal();
 }
 
 TEST(Disk, TakesReadsAndWritesInTurnAndUrgentOnesFirst) {
   WatchedBlocks disk("fake:256KiB,blocks");
   WatchedMemory memory(256_KiB, 1);
+  Gate& gate = disk.gates[0];
   {
     Mover mover({&memory, &disk});
     const std::uint64_t request = 8192;  // of the fake queue
     auto held = mover.start({exact(0, 0, 1, 0, 512)});
-    disk.gate.wait_until_reached();  // with that request; everything else is ordered behind it
+    gate.wait_until_reached();  // with that request; everything else is ordered behind it
     auto reads = mover.start({exact(1, request, 0, request, 3 * request)});
     auto writes = mover.start({exact(0, 8 * request, 1, 8 * request, 3 * request)});
     auto urgent = mover.start({exact(0, 20 * request, 1, 20 * request, 512)}, Priority::urgent);
-    disk.gate.open();
+    gate.open();
     // Not waited for: that would make them urgent too.
     while (!reads.done() || !writes.done() || !held.done() || !urgent.done()) std::this_thread::yield();
   }

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -58,7 +59,7 @@ class WatchedMemory final : public Tier {
   Content bytes_;
 };
 
-/// A fake block tier of depth 1 that remembers its requests and takes none before its gate is open.
+/// A fake block tier of depth 1 that remembers its requests, and takes those with a gate when it is open.
 class WatchedBlocks final : public Tier, private BlockQueue {
  public:
   struct Seen {
@@ -72,7 +73,7 @@ class WatchedBlocks final : public Tier, private BlockQueue {
   const TierDescription& description() const noexcept override { return tier_->description(); }
   BlockQueue* blocks() noexcept override { return this; }
 
-  Gate gate;
+  std::map<std::size_t, Gate> gates;  ///< by number of the request, from 0; all made before the first
   /// pre: no mover works
   const std::vector<Seen>& seen() const { return seen_; }
 
@@ -83,7 +84,8 @@ class WatchedBlocks final : public Tier, private BlockQueue {
   unsigned depth() const noexcept override { return 1; }
   bool register_memory(std::span<std::byte> memory) override { return queue_.register_memory(memory); }
   void submit(const BlockRequest& request) override {
-    gate.wait();
+    const auto gate = gates.find(seen_.size());
+    if (gate != gates.end()) gate->second.wait();
     seen_.push_back({request.access, request.offset, request.pieces.size()});
     queue_.submit(request);
   }
