@@ -42,7 +42,8 @@ struct BlockCompletion {
   std::int64_t result = 0;  ///< bytes done, possibly fewer than asked, or -errno
 };
 
-/// The queue of a block tier. One thread submits and waits; wake() and register_memory() may come from any.
+/// The queue of a block tier. One thread submits and waits; wake(), register_memory() and forget_memory() may
+/// come from any.
 class BlockQueue {
  public:
   virtual ~BlockQueue() = default;
@@ -54,6 +55,9 @@ class BlockQueue {
 
   /// Tells the queue of memory that requests will often use. Returns whether such requests became cheaper.
   virtual bool register_memory(std::span<std::byte> memory) = 0;
+  /// Ends that, before the memory is given back: what is mapped there next would not be what requests reach.
+  /// pre: no request in flight uses it.
+  virtual void forget_memory(std::span<std::byte>) {}
   /// Starts a request. pre: fewer than depth() are in flight. Failures come as completions.
   virtual void submit(const BlockRequest& request) = 0;
   /// Blocks until a completion or a wake; returns how many of `completions` were filled (0 only after

@@ -77,15 +77,25 @@ void Engines::open_blocks(Bytes bounce) {
   }
 }
 
+std::vector<std::span<std::byte>> Engines::memory_of_requests() {
+  std::vector<std::span<std::byte>> memory{bounce_.bytes()};
+  for (Tier* tier : tiers_) {
+    if (tier->memory() != nullptr) memory.push_back({tier->memory(), tier->description().capacity.count});
+  }
+  return memory;
+}
+
 // Best effort: a queue that refuses works all the same.
 void Engines::register_memory() {
   for (Tier* disk : block_tiers(tiers_)) {
-    disk->blocks()->register_memory(bounce_.bytes());
-    for (Tier* tier : tiers_) {
-      if (tier->memory() != nullptr) {
-        disk->blocks()->register_memory({tier->memory(), tier->description().capacity.count});
-      }
-    }
+    for (const auto memory : memory_of_requests()) disk->blocks()->register_memory(memory);
+  }
+}
+
+void Engines::forget_memory() noexcept {
+  if (bounce_.size() == 0) return;
+  for (Tier* disk : block_tiers(tiers_)) {
+    for (const auto memory : memory_of_requests()) disk->blocks()->forget_memory(memory);
   }
 }
 
@@ -101,6 +111,7 @@ void Engines::stop() noexcept {
   for (const auto& engine : blocks_) {
     if (engine) engine->stop();
   }
+  forget_memory();
   bounce_ = {};
 }
 

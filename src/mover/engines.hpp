@@ -43,6 +43,8 @@ class Engines {
  private:
   void open_blocks(Bytes bounce);
   void register_memory();
+  void forget_memory() noexcept;
+  std::vector<std::span<std::byte>> memory_of_requests();
 
   const std::vector<Tier*> tiers_;
   LinkTable links_;

@@ -28,6 +28,11 @@ bool UringBuffers::add(std::span<std::byte> memory) {
   return !memory.empty();
 }
 
+void UringBuffers::remove(std::span<std::byte> memory) {
+  const auto begin = reinterpret_cast<Address>(memory.data());
+  drop_overlapping(begin, begin + memory.size());
+}
+
 std::optional<unsigned> UringBuffers::find(const Piece& piece) const {
   const auto begin = reinterpret_cast<Address>(piece.memory);
   auto after = slices_.upper_bound(begin);

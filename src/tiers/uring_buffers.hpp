@@ -24,6 +24,8 @@ class UringBuffers {
 
   /// Returns false, with none of `memory` registered, where the kernel refuses (RLIMIT_MEMLOCK, table full).
   bool add(std::span<std::byte> memory);
+  /// Drops every slice that has a byte of `memory`.
+  void remove(std::span<std::byte> memory);
   /// The table entry that covers the whole piece.
   std::optional<unsigned> find(const Piece& piece) const;
 

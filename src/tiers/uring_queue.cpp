@@ -74,6 +74,11 @@ class UringQueue final : public BlockQueue {
     return buffers_.add(memory);
   }
 
+  void forget_memory(std::span<std::byte> memory) override {
+    const std::lock_guard lock(buffers_mutex_);
+    buffers_.remove(memory);
+  }
+
   void submit(const BlockRequest& request) override {
     check_request(file_, request);
     check(!free_slots_.empty(), "at most depth() requests may be in flight");

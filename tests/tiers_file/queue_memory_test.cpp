@@ -55,6 +55,21 @@ TEST_P(QueueMemory, MemoryRegisteredAnewAfterBeingMappedAnewIsTheMemoryUsed) {
   munmap(memory, 16 * kBlock);
 }
 
+TEST_P(QueueMemory, ForgottenMemoryMayBeMappedAnew) {
+  Memory content(16 * kBlock);
+  content.randomise(8);
+  ASSERT_EQ(write(0, content.span()), std::int64_t{16 * kBlock});
+  void* memory = mmap(nullptr, 16 * kBlock, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::span<std::byte> span(static_cast<std::byte*>(memory), 16 * kBlock);
+  queue_->register_memory(span);
+  queue_->forget_memory(span);
+  ASSERT_EQ(mmap(memory, span.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+            memory);
+  EXPECT_EQ(read(0, span), std::int64_t{16 * kBlock});
+  EXPECT_TRUE(std::ranges::equal(span, content.span()));
+  munmap(memory, span.size());
+}
+
 TEST_P(QueueMemory, OverlappingRegistrationsReplaceEachOther) {
   Memory memory(32 * kBlock), content(32 * kBlock);
   content.randomise(7);
