@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "mover/background.hpp"
 #include "mover/block_error.hpp"
 #include "mover/pace.hpp"
 
@@ -46,7 +47,9 @@ void BlockEngine::start(std::shared_ptr<DiskTask> task) {
     return task->finished(false);
   }
   incoming_.push_back(std::move(task));
-  if (incoming_.size() == 1) queue_.wake();  // else the thread is already on its way
+  const bool first = incoming_.size() == 1;  // else the thread is already on its way
+  lock.unlock();
+  if (first) queue_.wake();
 }
 
 void BlockEngine::stop() noexcept {
@@ -60,6 +63,7 @@ void BlockEngine::stop() noexcept {
 }
 
 void BlockEngine::run() noexcept {
+  work_in_background();
   try {
     serve();
   } catch (...) {

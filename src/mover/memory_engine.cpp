@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
+#include "mover/background.hpp"
 #include "mover/pace.hpp"
 #include "mover/stream_copy.hpp"
 
@@ -23,7 +24,7 @@ MemoryEngine::MemoryEngine(std::vector<Tier*> tiers, Options options)
 }
 
 void MemoryEngine::start(std::shared_ptr<CopyJob> job) {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   CopyJob& here = *job;
   here.sequence = sequence_++;
   here.queued_at = here.ticket.priority();
@@ -31,6 +32,7 @@ void MemoryEngine::start(std::shared_ptr<CopyJob> job) {
   Queue& queue = queue_of(here);
   here.place = queue.insert(queue.end(), std::move(job));
   ++open_;
+  lock.unlock();
   work_.notify_one();
 }
 
@@ -81,6 +83,7 @@ unsigned MemoryEngine::helpers() const noexcept {
 
 // The chunk is taken after `before_chunk` has returned: a helper that is lost there takes nothing with it.
 void MemoryEngine::helper(unsigned number) {
+  work_in_background();
   std::unique_lock lock(mutex_);
   for (;;) {
     work_.wait(lock, [&] { return stopping_ || best_queue() != nullptr; });
