@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -41,9 +42,9 @@ class array {
 
  public:
   array() = default;
-  /// Elements undefined. Throws ResultError if no tier has room. pre: size > 0
+  /// Elements undefined. Throws ResultError if no tier has room or there are no elements.
   array(Manager& manager, std::size_t size)
-      : manager_(&manager), object_(manager.create(Bytes{size * sizeof(T)}).value()), size_(size) {}
+      : manager_(&manager), object_(manager.create(bytes_of(size)).value()), size_(size) {}
   array(Manager& manager, std::size_t size, const T& value) : array(manager, size) {
     auto elements = write();
     std::fill(elements.begin(), elements.end(), value);
@@ -53,9 +54,10 @@ class array {
         object_(other.object_),
         size_(std::exchange(other.size_, 0)) {}
   array& operator=(array&& other) noexcept {
-    std::swap(manager_, other.manager_);
-    std::swap(object_, other.object_);
-    std::swap(size_, other.size_);
+    array taken(std::move(other));
+    std::swap(manager_, taken.manager_);
+    std::swap(object_, taken.object_);
+    std::swap(size_, taken.size_);
     return *this;
   }
   ~array() {
@@ -72,18 +74,31 @@ class array {
   Result<view<const T>> try_read() const { return pinned<const T>(Access::read, size_); }
   Result<view<T>> try_write() { return pinned<T>(Access::write, size_); }
 
-  void will_use() const { manager_->will_use(object_); }
-  void will_read() const { manager_->will_read(object_); }
-  void will_write() const { manager_->will_write(object_); }
-  void archive() const { manager_->archive(object_); }
-  void retire() { manager_->retire(object_); }
+  // Hints. An empty array has nothing to hint at.
+  void will_use() const { hint(&Manager::will_use); }
+  void will_read() const { hint(&Manager::will_read); }
+  void will_write() const { hint(&Manager::will_write); }
+  void archive() const { hint(&Manager::archive); }
+  void retire() { hint(&Manager::retire); }
 
  private:
   template <class>
   friend class vector;
 
+  // A count too large to be counted in bytes is too large for every tier, too.
+  static Bytes bytes_of(std::size_t size) {
+    return {size <= std::numeric_limits<std::uint64_t>::max() / sizeof(T)
+                ? size * sizeof(T)
+                : std::numeric_limits<std::uint64_t>::max()};
+  }
+  void hint(void (Manager::*method)(ObjectId)) const {
+    if (manager_ != nullptr) (manager_->*method)(object_);
+  }
+
   template <class U>
   Result<view<U>> pinned(Access access, std::size_t count) const {
+    if (manager_ == nullptr)
+      return Error{ErrorCode::invalid_argument, "an empty array has no elements to view"};
     Result<Pin> pin = manager_->pin(object_, access);
     if (!pin) return pin.error();
     return view<U>(std::move(*pin), count);
@@ -99,6 +114,14 @@ template <class T>
 class vector {
  public:
   explicit vector(Manager& manager) : manager_(&manager) {}
+  vector(vector&& other) noexcept
+      : manager_(other.manager_), storage_(std::move(other.storage_)), size_(std::exchange(other.size_, 0)) {}
+  vector& operator=(vector&& other) noexcept {
+    manager_ = other.manager_;
+    storage_ = std::move(other.storage_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
 
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return storage_.size(); }
@@ -114,7 +137,7 @@ class vector {
     }
     storage_ = std::move(larger);
   }
-  /// Appends many at the price of one pin.
+  /// Appends many at the price of one pin. pre: `elements` are not this vector's own
   void append(std::span<const T> elements) {
     if (elements.empty()) return;
     if (size_ + elements.size() > capacity()) reserve(std::max(size_ + elements.size(), 2 * capacity()));
@@ -122,7 +145,7 @@ class vector {
     std::copy(elements.begin(), elements.end(), to.begin() + static_cast<std::ptrdiff_t>(size_));
     size_ += elements.size();
   }
-  void push_back(const T& element) { append({&element, 1}); }
+  void push_back(T element) { append({&element, 1}); }
   void resize(std::size_t size, const T& value = T{}) {
     reserve(size);
     if (size > size_) {
@@ -142,6 +165,7 @@ class vector {
   void will_read() const { storage_.will_read(); }
   void will_write() const { storage_.will_write(); }
   void archive() const { storage_.archive(); }
+  void retire() { storage_.retire(); }
 
  private:
   Manager* manager_;

@@ -1,7 +1,6 @@
-// Tiers and links as descriptions: plain data, nothing opened, nothing allocated.
+// Tiers as descriptions: plain data, nothing opened, nothing allocated.
 //
 //   tier   memory of one kind: where bytes can live
-//   link   a way from one tier to another
 //   spec   the text by which a user names a tier: `KIND[:WHERE]:SIZE[,option...]`
 //
 // The kinds, with the options each takes:

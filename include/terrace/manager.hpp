@@ -81,7 +81,9 @@ class Manager {
   void will_read(ObjectId object);
   void will_write(ObjectId object);
   void archive(ObjectId object);  ///< not used for some time
-  void retire(ObjectId object);   ///< never used again: later pins are refused
+  /// Never used again: later pins are refused. Its contents move no more, except under the modes none and L,
+  /// which keep the dead until a collection as the paper has it.
+  void retire(ObjectId object);
   void step_begin();
   void step_end();
   void layer_end();

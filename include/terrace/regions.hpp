@@ -95,6 +95,8 @@ class Regions {
   void start_copy(RegionId to, RegionId from);
   /// Waits until some background copy is complete; false at once if none is in progress.
   bool wait_for_copy();
+  /// Waits until every copy that is in progress now is complete.
+  void wait_for_copies();
   bool stale(RegionId region) const;  ///< it does not hold the object's present contents
   /// No secondary holds the primary's contents. pre for these: `region` is a primary.
   bool dirty(RegionId region) const;

@@ -23,6 +23,8 @@ struct BlockTable {
   /// Makes a block in use of the hole's first aligned bytes. pre: find() gave the hole.
   BlockIndex take(BlockIndex hole, std::uint64_t size, std::uint64_t alignment, std::uint64_t owner);
   void release(BlockIndex block);
+  /// What may fail for want of memory, before a change that must not: one block can be added after it.
+  void make_room();
   /// Moves a block in use down. pre: the hole before it covers [to, its offset)
   void slide(BlockIndex block, std::uint64_t to);
 
@@ -51,7 +53,6 @@ struct BlockTable {
   bool moving = false;        ///< inside compact's callback: a new block might land where bytes go
 
  private:
-  void make_room();
   BlockIndex add_after(BlockIndex block, std::uint64_t offset, std::uint64_t size);
   BlockIndex add_before(BlockIndex block, std::uint64_t offset, std::uint64_t size);
   BlockIndex add_between(BlockIndex prev, BlockIndex next, std::uint64_t offset, std::uint64_t size);

@@ -41,6 +41,7 @@ void Heap::compact(const std::function<bool(Slot, std::uint64_t from, std::uint6
     if (!block.used()) continue;
     const Slot slot = table.slot(at);
     const std::uint64_t to = lowest_place(table, block);
+    table.make_room();  // once bytes have moved, nothing may fail
     const bool moved = to < block.offset && move(slot, block.offset, to, {block.size});
     if (!table.live(slot)) continue;
     if (moved) table.slide(at, to);

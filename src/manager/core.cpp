@@ -17,6 +17,8 @@ ManagerCore::ManagerCore(std::vector<std::unique_ptr<Tier>> given, std::unique_p
   std::vector<Tier*> borrowed;
   for (const auto& tier : tiers) {
     const TierDescription& about = tier->description();
+    check(about.addressable == (tier->memory() != nullptr),
+          "a tier says of itself whether it is addressable");
     heaps.emplace_back(about.capacity, about.granularity);
     borrowed.push_back(tier.get());
   }
@@ -24,32 +26,47 @@ ManagerCore::ManagerCore(std::vector<std::unique_ptr<Tier>> given, std::unique_p
 }
 
 Result<ObjectId> ManagerCore::create(Lock& lock, Bytes size) {
-  if (size.count == 0)
+  if (size.count == 0) {
     return Error{ErrorCode::invalid_argument, "an object of 0 bytes was asked for: ask for at least 1"};
+  }
   Bytes largest;
   for (const Heap& heap : heaps) largest = std::max(largest, heap.statistics().capacity);
   if (size > largest) {
-    return Error{ErrorCode::too_large,
-                 fmt::format("an object of {} is larger than every tier (the largest has {}): add a "
-                             "larger tier or split the object",
-                             readable(size), readable(largest))};
+    return Error{
+        ErrorCode::too_large,
+        fmt::format("an object of {} is larger than every tier (the largest has {}): add a larger tier or "
+                    "split the object",
+                    readable(size), readable(largest))};
   }
   Regions regions_now = verbs(lock);
   Result<Region> region = policy->place(regions_now, size);
+  for (Patience patience(*this); !region && patience.wait(lock, region.error());) {
+    region = policy->place(regions_now, size);
+  }
   if (!region) return region.error();
-  const RegionId primary = region->id();
-  region->core_ = nullptr;  // the object owns it from here on
-  const ObjectId id = objects.insert(Object(size, primary));
-  RegionEntry& entry = regions[primary];
+  return adopt(regions_now, size, std::move(*region));
+}
+
+ObjectId ManagerCore::adopt(Regions& regions_now, Bytes size, Region region) {
+  RegionEntry& entry = regions[region.id()];
+  check(heaps[entry.tier.index].size(entry.slot) >= size, "a policy placed an object in too small a region");
+  const ObjectId id = objects.insert(Object(size, region.id()));
+  region.core_ = nullptr;  // the object owns it from here on
   entry.object = id;
   entry.linked = true;
-  entry.sibling = primary;
+  entry.sibling = objects[id].primary;
   entry.version = objects[id].version;
-  policy->created(regions_now, id);
+  try {
+    policy->created(regions_now, id);
+  } catch (...) {
+    end_now(id, objects[id]);  // nobody knows its name
+    throw;
+  }
   return id;
 }
 
 Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
+  std::optional<Patience> patience;
   while (true) {
     Object* object = objects.find(id);
     if (object == nullptr || object->retired || object->ending) {
@@ -63,32 +80,61 @@ Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
       wait(lock, object->copy);
     } else if (addressable) {
       return take_pin(lock, id, *object, primary, access);
-    } else {
-      Regions regions_now = verbs(lock);
-      const Result<void> fetched = policy->fetch(regions_now, id, access);
-      // Copies that are under way may yet clear what stands in the way.
-      if (!fetched && !regions_now.wait_for_copy()) return fetched.error();
+    } else if (const Result<void> fetched = fetch(lock, id, access); !fetched) {
+      if (!patience) patience.emplace(*this);
+      if (!patience->wait(lock, fetched.error())) return fetched.error();
     }
   }
 }
 
+Result<void> ManagerCore::fetch(Lock& lock, ObjectId id, Access access) {
+  Regions regions_now = verbs(lock);
+  Result<void> fetched = policy->fetch(regions_now, id, access);
+  Object* object = objects.find(id);
+  const bool settled = object != nullptr && object->copy == nullptr && !object->writer && !object->ending;
+  check(!fetched || !settled || regions[object->primary].data != nullptr,
+        "a policy's fetch succeeded and the object is still not addressable");
+  return fetched;
+}
+
 Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, RegionEntry& primary, Access access) {
+  Pin pin;
+  pin.object_ = id;
+  pin.access_ = access;
+  pin.data_ = primary.data;
+  pin.size_ = object.size;
+  pin.tier_ = primary.tier;
   if (access == Access::read) {
     ++object.readers;
   } else {
     object.writer = true;
     primary.version = ++object.version;
   }
-  Pin pin;
-  pin.core_ = this;
-  pin.object_ = id;
-  pin.access_ = access;
-  pin.data_ = primary.data;
-  pin.size_ = object.size;
-  pin.tier_ = primary.tier;
   Regions regions_now = verbs(lock);
-  policy->touched(regions_now, id, access);
+  try {
+    policy->touched(regions_now, id, access);
+  } catch (...) {
+    let_go(pin);
+    throw;
+  }
+  pin.core_ = this;
   return pin;
+}
+
+void ManagerCore::unpin(const Pin& pin) {
+  const Lock lock(mutex);
+  let_go(pin);
+}
+
+void ManagerCore::let_go(const Pin& pin) {
+  Object& object = objects[pin.object_];
+  if (pin.access_ == Access::read) {
+    --object.readers;
+  } else {
+    object.writer = false;
+  }
+  if (object.ending) end(pin.object_, object);
+  notify();
 }
 
 void ManagerCore::wait_for_release(Lock& lock) {
@@ -99,18 +145,6 @@ void ManagerCore::wait_for_release(Lock& lock) {
 
 void ManagerCore::notify() {
   if (waiting > 0) released.notify_all();
-}
-
-void ManagerCore::unpin(const Pin& pin) {
-  Lock lock(mutex);
-  Object& object = objects[pin.object_];
-  if (pin.access_ == Access::read) {
-    --object.readers;
-  } else {
-    object.writer = false;
-  }
-  if (object.ending) end(pin.object_, object);
-  notify();
 }
 
 void ManagerCore::end(ObjectId id, Object& object) {
@@ -134,7 +168,8 @@ void ManagerCore::detach(RegionId id) {
   RegionEntry& entry = regions[id];
   const Object& object = objects[entry.object];
   check(id != object.primary, "a primary cannot leave its object: set another first");
-  check(object.copy == nullptr || object.copy->to != id, "a copy is on its way to this region");
+  check(object.copy == nullptr || (object.copy->to != id && object.copy->from != id),
+        "a copy uses this region");
   RegionId before = entry.sibling;
   while (regions[before].sibling != id) before = regions[before].sibling;
   regions[before].sibling = entry.sibling;
@@ -159,6 +194,7 @@ std::shared_ptr<Copy> ManagerCore::start(RegionId to, RegionId from, Priority pr
 
   auto copy = std::make_shared<Copy>();
   copy->object = target.object;
+  copy->from = from;
   copy->to = to;
   copy->version = source.version;
   copy->background = priority == Priority::background;
@@ -173,6 +209,7 @@ std::shared_ptr<Copy> ManagerCore::start(RegionId to, RegionId from, Priority pr
 }
 
 void ManagerCore::wait(Lock& lock, const std::shared_ptr<Copy>& given) {
+  if (given->finished) return;
   const std::shared_ptr<Copy> copy = given;  // the object may drop its own while the lock is released
   const Clock::Time began = steady_clock().now();
   if (copy->background) {
@@ -224,6 +261,19 @@ void ManagerCore::finish(Lock& lock, const std::shared_ptr<Copy>& copy) {
     policy->copied(regions_now, copy->object, copy->to);
   }
   notify();
+}
+
+void ManagerCore::wait_for_all(Lock& lock) {
+  const std::vector<std::shared_ptr<Copy>> now = in_flight;  // later ones are not waited for
+  for (const std::shared_ptr<Copy>& copy : now) wait(lock, copy);
+}
+
+bool Patience::wait(ManagerCore::Lock& lock, const Error& why) {
+  const bool final = why.code != ErrorCode::tier_full && why.code != ErrorCode::pinned;
+  if (final || left_ == 0 || core_.in_flight.empty()) return false;
+  --left_;
+  core_.wait(lock, core_.in_flight.front());
+  return true;
 }
 
 void ManagerCore::reap(Lock& lock) {

@@ -21,7 +21,7 @@ namespace terrace {
 /// One object's contents on their way to one of its secondaries.
 struct Copy {
   ObjectId object;
-  RegionId to;
+  RegionId from, to;
   std::uint64_t version = 0;  ///< of the contents that travel
   bool background = false;
   bool finished = false;
@@ -72,9 +72,9 @@ struct ManagerCore {
 
   std::vector<std::unique_ptr<Tier>> tiers;
   std::vector<Heap> heaps;
-  std::unique_ptr<Policy> policy;
   SlotMap<ObjectId, Object> objects;
   SlotMap<RegionId, RegionEntry> regions;
+  std::unique_ptr<Policy> policy;  // may hold regions, so it goes before them
   std::unique_ptr<Mover> mover;
   std::vector<std::shared_ptr<Copy>> in_flight;  // before the mover goes, its transfers do
 
@@ -101,6 +101,8 @@ struct ManagerCore {
   void wait(Lock& lock, const std::shared_ptr<Copy>& copy);
   /// Takes note of a complete copy, once.
   void finish(Lock& lock, const std::shared_ptr<Copy>& copy);
+  /// Waits for every copy that is in progress now.
+  void wait_for_all(Lock& lock);
   /// Finishes what has completed in the background.
   void reap(Lock& lock);
   void note_failure(const char* message);
@@ -112,11 +114,27 @@ struct ManagerCore {
   Result<void> validate();
 
  private:
+  ObjectId adopt(Regions& regions_now, Bytes size, Region region);
+  Result<void> fetch(Lock& lock, ObjectId id, Access access);
   Pin take_pin(Lock& lock, ObjectId id, Object& object, RegionEntry& primary, Access access);
+  void let_go(const Pin& pin);
   void end_now(ObjectId id, Object& object);
   void wait_for_release(Lock& lock);
   void wait_for_transfer(Lock& lock, Copy& copy);
   void notify();
+};
+
+/// What stands in the way may be moving out of it. Waits for as many copies as were in progress at the
+/// beginning, so that copies started by others meanwhile cannot keep a caller for ever.
+class Patience {
+ public:
+  explicit Patience(ManagerCore& core) : core_(core), left_(core.in_flight.size()) {}
+  /// Waits for a copy; false if waiting cannot help.
+  bool wait(ManagerCore::Lock& lock, const Error& why);
+
+ private:
+  ManagerCore& core_;
+  std::size_t left_;
 };
 
 }  // namespace terrace

@@ -55,11 +55,11 @@ Result<Pin> Manager::pin(ObjectId object, Access access) {
 
 void Manager::hint(ObjectId id, void (Policy::*method)(Regions&, ObjectId)) {
   ManagerCore::Lock lock(core_->mutex);
-  core_->reap(lock);
-  const Object* object = core_->objects.find(id);
-  if (object == nullptr || object->ending || object->retired) return;
-  Regions regions = core_->verbs(lock);
   try {
+    core_->reap(lock);
+    const Object* object = core_->objects.find(id);
+    if (object == nullptr || object->ending || object->retired) return;
+    Regions regions = core_->verbs(lock);
     (core_->policy.get()->*method)(regions, id);
   } catch (const EnvironmentError&) {
     // Noted where the copy failed. The object is where it was, and the pin that needs it will raise.
@@ -68,9 +68,9 @@ void Manager::hint(ObjectId id, void (Policy::*method)(Regions&, ObjectId)) {
 
 void Manager::hint(void (Policy::*method)(Regions&)) {
   ManagerCore::Lock lock(core_->mutex);
-  core_->reap(lock);
-  Regions regions = core_->verbs(lock);
   try {
+    core_->reap(lock);
+    Regions regions = core_->verbs(lock);
     (core_->policy.get()->*method)(regions);
   } catch (const EnvironmentError&) {
     // As above.
@@ -122,9 +122,7 @@ ManagerStatistics Manager::statistics() const {
 
 void Manager::settle() {
   ManagerCore::Lock lock(core_->mutex);
-  Regions regions = core_->verbs(lock);
-  while (regions.wait_for_copy()) {
-  }
+  core_->wait_for_all(lock);
 }
 
 Result<void> Manager::validate() const {

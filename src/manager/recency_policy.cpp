@@ -27,7 +27,7 @@ void copy_or_free(Regions& regions, ObjectId object, RegionId to) {
   }
 }
 
-Error in_use() { return {ErrorCode::pinned, "the object came into use while it was moved"}; }
+Error in_use() { return {ErrorCode::pinned, "the object came into use or ended while it was moved"}; }
 
 }  // namespace
 
@@ -36,8 +36,7 @@ Result<void> evict(Regions& regions, ObjectId object, TierId to) {
   const Result<RegionId> y = region_on(regions, object, to);
   if (!y) return y.error();
   if (regions.stale(*y)) regions.copy(*y, x);
-  if (!regions.alive(object)) return {};
-  if (!regions.movable(object)) return in_use();
+  if (!regions.alive(object) || !regions.movable(object)) return in_use();
   regions.set_primary(object, *y);
   regions.free(x);
   return {};
@@ -132,14 +131,16 @@ bool RecencyPolicy::clear(Regions& regions, RegionId region) {
 
 bool RecencyPolicy::evict_down(Regions& regions, ObjectId object) {
   const TierId from = regions.tier(regions.primary(object));
+  const Bytes size = regions.size(object);
   for (TierId to{from.index + 1}; to.index < regions.tiers(); ++to.index) {
     const Result<void> evicted = evict(regions, object, to);
     if (evicted) return true;
     if (evicted.error().code == ErrorCode::pinned) return false;
   }
   for (TierId to{from.index + 1}; to.index < regions.tiers(); ++to.index) {
-    if (!make_room(regions, to, regions.size(object))) continue;
-    if (!regions.alive(object)) return true;
+    const bool made = make_room(regions, to, size).ok();
+    if (!regions.alive(object)) return false;
+    if (!made) continue;
     if (!regions.movable(object) || regions.tier(regions.primary(object)) != from) return false;
     if (evict(regions, object, to)) return true;
   }
@@ -151,10 +152,11 @@ void RecencyPolicy::drop_copies(Regions& regions, TierId tier, Bytes size) {
   for (TierId other{0}; other.index < regions.tiers(); ++other.index) {
     if (other == tier) continue;
     recency_.coldest(other, [&](ObjectId object) {
+      if (regions.largest_hole(tier) >= size) return true;
       const auto copy =
           regions.copying(object) ? std::nullopt : regions.linked(regions.primary(object), tier);
       if (copy) regions.free(*copy);
-      return regions.largest_hole(tier) >= size;
+      return false;
     });
   }
 }

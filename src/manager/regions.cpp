@@ -76,6 +76,7 @@ RegionId Regions::link(RegionId sibling, Region&& region) {
   check(family.linked, "a region can only be linked to one that has an object");
   RegionEntry& entry = core_.regions[region.id()];
   check(!entry.linked && !linked(sibling, entry.tier), "the object has a region on this tier already");
+  check(size(region.id()) >= size(family.object), "the region is smaller than the object");
   entry.object = family.object;
   entry.linked = true;
   entry.version = 0;
@@ -121,6 +122,8 @@ bool Regions::wait_for_copy() {
   core_.wait(lock_, core_.in_flight.front());
   return true;
 }
+
+void Regions::wait_for_copies() { core_.wait_for_all(lock_); }
 
 bool Regions::stale(RegionId region) const {
   const RegionEntry& entry = core_.regions[region];
@@ -170,7 +173,12 @@ Result<Bytes> Regions::evict_from(TierId tier, RegionId start, Bytes size,
   Heap& heap = core_.heaps.at(tier.index);
   const RegionEntry& first = core_.regions[start];
   check(first.tier == tier, "the first region to evict lies on another tier");
-  return heap.evict_from(first.slot, size, [&](Slot slot) { return evict(region_of(heap, slot)); });
+  return heap.evict_from(first.slot, size, [&](Slot slot) {
+    const RegionId region = region_of(heap, slot);
+    evict(region);
+    // Its object may have ended during a copy and yet be kept by somebody's pin: only what is gone is gone.
+    return core_.regions.find(region) == nullptr;
+  });
 }
 
 // A move that fails must leave its source intact. Where source and destination overlap only memory can
@@ -179,16 +187,21 @@ bool ManagerCore::slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes
   std::byte* memory = tiers[tier.index]->memory();
   const bool overlap = from - to < size.count;
   if (overlap && memory == nullptr) return false;
+  if (overlap) std::memmove(memory + to, memory + from, size.count);
   try {
     if (overlap) {
-      std::memmove(memory + to, memory + from, size.count);
+      tiers[tier.index]->pace(Access::read, size);
+      tiers[tier.index]->pace(Access::write, size);
     } else {
       mover->move({Move{{tier, from, size}, {tier, to, size}}});
     }
     return true;
   } catch (const EnvironmentError& failure) {
-    note_failure(failure.what());
-    return false;
+    if (!overlap) note_failure(failure.what());
+    return overlap;  // what memmove did is done
+  } catch (...) {
+    if (!overlap) throw;
+    return true;
   }
 }
 

@@ -76,6 +76,7 @@ void BlockEngine::serve() {
   while (accept()) {
     fill();
     const std::size_t count = queue_.wait(completions);
+    in_flight_ -= count;
     for (std::size_t i = 0; i < count; ++i) complete(completions[i]);
   }
 }
@@ -166,7 +167,7 @@ bool BlockEngine::begin(const std::shared_ptr<DiskTask>& task) {
   free_slots_.pop_back();
   changing_block_ = changing_block_ || request.partial();
   ++task->in_flight;
-  queue_.submit(request.remainder(slot));
+  submit(slot);
   return true;
 }
 
@@ -192,14 +193,19 @@ void BlockEngine::complete(const BlockCompletion& completion) {
     request.task()->incomplete = true;
     return release(completion.tag);
   }
-  queue_.submit(request.remainder(completion.tag));
+  submit(completion.tag);
+}
+
+void BlockEngine::submit(std::size_t slot) {
+  queue_.submit(slots_[slot].remainder(slot));
+  ++in_flight_;
 }
 
 void BlockEngine::succeed(std::size_t slot) {
   DiskRequest& request = slots_[slot];
   if (request.partial() && request.access() == Access::read) {
     request.change_block();
-    return queue_.submit(request.remainder(slot));
+    return submit(slot);
   }
   try {
     deliver(request);
@@ -246,6 +252,16 @@ void BlockEngine::settle(DiskTask& task) noexcept {
   if (!task.listed && task.in_flight == 0) task.finished(!task.incomplete);
 }
 
+// What is in flight may still write into memory that will be given to others once its transfer has ended.
+void BlockEngine::drain() noexcept {
+  try {
+    BlockCompletion completion;
+    while (in_flight_ > 0) in_flight_ -= queue_.wait({&completion, 1});
+  } catch (...) {
+    // The queue itself is broken: nothing more is to be learnt from it.
+  }
+}
+
 // The queue itself has failed: everything it was asked fails, and everything it will be asked.
 void BlockEngine::abandon(const Failure& failure) {
   std::vector<std::shared_ptr<DiskTask>> arrived;
@@ -262,6 +278,7 @@ void BlockEngine::abandon(const Failure& failure) {
       }
     }
   }
+  drain();
   for (DiskRequest& request : slots_) {
     const auto task = request.task();
     if (task == nullptr) continue;

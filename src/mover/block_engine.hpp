@@ -51,6 +51,8 @@ class BlockEngine {
   void unlist(Tasks& tasks, Tasks::iterator at);
   void fail(DiskTask& task, const Failure& failure);
   void settle(DiskTask& task) noexcept;
+  void submit(std::size_t slot);
+  void drain() noexcept;
   void abandon(const Failure& failure);
 
   Tier& tier_;
@@ -68,6 +70,7 @@ class BlockEngine {
   // Used by the thread alone.
   std::array<std::array<Tasks, 2>, kPriorities> tasks_;  // by priority and access: those with units left
   std::vector<DiskRequest> slots_;                       // a request's index is its tag
+  std::size_t in_flight_ = 0;  // submitted to the queue and not yet seen to complete
   std::vector<std::size_t> free_slots_;
   bool changing_block_ = false;  // one at a time, so that two writes into one block both last
   Access turn_ = Access::read;

@@ -22,9 +22,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Persistent memory is written fastest by few threads.
-constexpr unsigned kCopyThreads = 4;
-
 [[noreturn]] void give_up(const TierDescription& tier, const char* doing, int cause) {
   throw EnvironmentError(fmt::format("{} {} for {} failed ({}): check the device and the system's limits",
                                      doing, tier.spec.path, tier.name, std::strerror(cause)),
@@ -108,7 +105,7 @@ Result<Mapping> open_device(TierDescription& description, const Device& device) 
 Result<std::unique_ptr<Tier>> open_dax_tier(const TierSpec& spec) {
   auto description = describe(spec, kCacheLine);
   if (!description) return description.error();
-  if (spec.threads == 0) description->write_threads = std::min(kCopyThreads, memory_copy_threads());
+  if (spec.threads == 0) description->write_threads = slow_memory_copy_threads();
   const auto device = find_device(spec.path);
   auto mapping = device ? open_device(*description, *device) : open_file(*description);
   if (!mapping) return mapping.error();

@@ -27,6 +27,7 @@ class EmulatedTier final : public MemoryTier {
 Result<std::unique_ptr<Tier>> make_emulated_tier(const TierSpec& spec, Clock& clock) {
   auto description = describe(spec, kCacheLine);
   if (!description) return description.error();
+  if (spec.threads == 0) description->write_threads = slow_memory_copy_threads();
   auto memory = anonymous_memory(*description);
   if (!memory) return memory.error();
   return std::unique_ptr<Tier>(

@@ -10,6 +10,7 @@
 
 namespace terrace {
 unsigned memory_copy_threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }
+unsigned slow_memory_copy_threads() { return std::min(4u, memory_copy_threads()); }
 
 Result<TierDescription> describe(const TierSpec& spec, Bytes granularity) {
   TierDescription description;

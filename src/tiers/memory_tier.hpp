@@ -30,6 +30,8 @@ Result<TierDescription> describe(const TierSpec& spec, Bytes granularity);
 
 /// Threads copying into ordinary memory at once: more than this many are not faster.
 unsigned memory_copy_threads();
+/// The same for slow memory, which many writers slow down (001 Fig. 3, 003 section V, 004 Fig. 1c).
+unsigned slow_memory_copy_threads();
 
 /// Refuses, before anything is touched, what would get the process killed.
 Result<void> require_memory(Bytes needed, const std::string& name);

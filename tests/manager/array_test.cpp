@@ -35,6 +35,39 @@ TEST_F(ArrayTest, MovesLikeAValue) {
   EXPECT_EQ(c.size(), 10u);
 }
 
+TEST_F(ArrayTest, AssignmentGivesTheOldRoomBackAtOnce) {
+  array<int> a(manager, 10, 1), b(manager, 20, 2);
+  a = std::move(b);
+  EXPECT_EQ(manager.statistics().objects, 1u);
+  EXPECT_EQ(a.read()[19], 2);
+}
+
+TEST_F(ArrayTest, RefusesACountThatOverflowsItsBytes) {
+  try {
+    array<double> a(manager, std::size_t{1} << 62);
+    FAIL();
+  } catch (const ResultError& refused) {
+    EXPECT_EQ(refused.error().code, ErrorCode::too_large);
+  }
+  EXPECT_THROW(array<double>(manager, 0), ResultError);
+}
+
+TEST_F(ArrayTest, EmptyHandlesTakeHintsAndRefuseViews) {
+  array<int> none;
+  none.will_read();
+  none.retire();
+  EXPECT_EQ(none.try_read().error().code, ErrorCode::invalid_argument);
+  vector<int> v(manager);
+  v.archive();
+  v.push_back(3);
+  vector<int> w = std::move(v);
+  EXPECT_TRUE(v.empty());
+  w.push_back(w.read()[0]);
+  EXPECT_EQ(w.read()[1], 3);
+  w.retire();
+  EXPECT_THROW((void)w.read(), ResultError);
+}
+
 TEST_F(ArrayTest, RefusesViewsOfARetiredArray) {
   array<int> a(manager, 10, 7);
   a.retire();

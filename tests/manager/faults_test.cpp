@@ -2,6 +2,9 @@
 // so.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "support/contents.hpp"
 #include "support/tiers.hpp"
 #include "terrace/error.hpp"
@@ -97,11 +100,34 @@ TEST(Faults, ALostHelperThreadLosesNoTransfer) {
   MoverOptions options;
   options.helpers = 2;
   options.chunk = 16_KiB;
-  options.before_chunk = [](unsigned) { throw std::runtime_error("this helper is lost"); };
+  std::atomic<int> lost = 0;
+  options.before_chunk = [&](unsigned) {
+    ++lost;
+    throw std::runtime_error("this helper is lost");
+  };
   Manager manager(open_tiers({"dram:256KiB", "dram:4MiB"}), make_policy("async-LMP").value(), options);
   std::vector<std::pair<ObjectId, std::uint64_t>> shadow;
   run_program(manager, shadow);
+  EXPECT_GT(lost.load(), 0) << "no helper was lost: nothing is proven";
   for (const auto& [object, seed] : shadow) EXPECT_TRUE(holds(manager, object, seed));
+  EXPECT_TRUE(manager.validate().ok());
+}
+
+// A copy in progress outlives its object as long as a reader holds on.
+TEST(Faults, AnObjectThatEndsWhileItIsEvictedAndReadBreaksNothing) {
+  Manager manager(open_tiers({"dram:128KiB", "fake:1MiB,blocks"}), make_policy("LM").value());
+  const ObjectId object = manager.create(100'000_B).value();
+  write(manager, object, 1);
+  as_fake(manager.tier(kSlow)).delay(Seconds{0.02});
+  std::thread evicting([&] { (void)manager.create(100'000_B); });
+  while (manager.statistics().copies == 0) std::this_thread::yield();
+  {
+    const Pin pin = manager.pin(object, Access::read).value();
+    manager.destroy(object);
+    evicting.join();
+    EXPECT_EQ(first_difference(pin, 1), pin.size().count);
+    EXPECT_TRUE(manager.validate().ok());
+  }
   EXPECT_TRUE(manager.validate().ok());
 }
 

@@ -14,7 +14,7 @@ namespace {
 class AsyncLmp final : public RecencyPolicy {
  public:
   Result<Region> place(Regions& regions, Bytes size) override {
-    while (!reclaim(regions, size) && regions.wait_for_copy()) {
+    for (int patience = 16; !reclaim(regions, size) && patience > 0 && regions.wait_for_copy(); --patience) {
     }
     Result<Region> region = place_at(regions, kFastest, size);
     write_back(regions);
@@ -33,8 +33,7 @@ class AsyncLmp final : public RecencyPolicy {
   void layer_end(Regions& regions) override { write_back(regions); }
 
   void step_end(Regions& regions) override {
-    while (regions.wait_for_copy()) {
-    }
+    regions.wait_for_copies();
     regions.compact(kFastest);
   }
 

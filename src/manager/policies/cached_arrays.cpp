@@ -18,6 +18,13 @@ class CachedArrays final : public RecencyPolicy {
     return region;
   }
 
+  Result<void> fetch(Regions& regions, ObjectId object, Access access) override {
+    Result<void> fetched = RecencyPolicy::fetch(regions, object, access);
+    if (!fetched && collect(regions) && regions.alive(object))
+      fetched = RecencyPolicy::fetch(regions, object, access);
+    return fetched;
+  }
+
   // P: slow memory reads well, so that bringing what is only read may cost more than it gains.
   void will_read(Regions& regions, ObjectId object) override {
     recency_.touch(object);
@@ -40,6 +47,11 @@ class CachedArrays final : public RecencyPolicy {
     }
   }
 
+  void forgotten(ObjectId object) override {
+    std::erase(garbage_, object);
+    RecencyPolicy::forgotten(object);
+  }
+
   void step_end(Regions& regions) override {
     collect(regions);
     regions.compact(kFastest);
@@ -47,12 +59,11 @@ class CachedArrays final : public RecencyPolicy {
 
  private:
   bool collect(Regions& regions) {
-    const bool any = !garbage_.empty();
-    for (const ObjectId object : garbage_) {
+    const std::vector<ObjectId> dead = std::exchange(garbage_, {});
+    for (const ObjectId object : dead) {
       if (regions.alive(object)) regions.retire(object);
     }
-    garbage_.clear();
-    return any;
+    return !dead.empty();
   }
 
   CachedArraysMode mode_;
