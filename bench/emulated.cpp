@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "report.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {
@@ -124,8 +125,9 @@ nlohmann::json run(bool quick) {
 }  // namespace terrace
 
 int main(int count, char** arguments) {
-  const bool quick = count > 1 && std::string_view(arguments[1]) == "--quick";
-  const auto result = terrace::run(quick);
-  fmt::print("{}\n", result.dump());
-  return result["correct"] == true ? 0 : 1;
+  return terrace::bench::guarded_main(count, arguments, [](bool quick) {
+    const auto result = terrace::run(quick);
+    if (result["correct"] != true) throw std::runtime_error("the copies differ from what was copied");
+    fmt::print("{}\n", result.dump());
+  });
 }

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace terrace::bench {
@@ -32,8 +34,22 @@ inline void print_result(const std::string& claim, const std::string& aim, doubl
   std::printf("%s\n", result.dump().c_str());
 }
 
-inline bool has_flag(int argc, char** argv, std::string_view flag) {
-  return std::any_of(argv + 1, argv + argc, [&](const char* argument) { return argument == flag; });
+/// Runs a benchmark whose only option is --quick. Anything that goes wrong ends in one sentence and a
+/// failure.
+template <class Run>
+int guarded_main(int argc, char** argv, Run run) {
+  try {
+    for (int i = 1; i < argc; ++i) {
+      if (std::string_view(argv[i]) != "--quick") {
+        throw std::runtime_error("unknown option '" + std::string(argv[i]) + "': the only one is --quick");
+      }
+    }
+    run(argc > 1);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
 }
 
 }  // namespace terrace::bench

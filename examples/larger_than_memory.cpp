@@ -66,7 +66,10 @@ int run(std::string_view fast, std::string_view slow) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  return argc == 3 ? run(argv[1], argv[2]) : run("dram:256MiB", "file:terrace.spill:2GiB");
+  if (argc == 1) return run("dram:256MiB,huge", "file:terrace.spill:2GiB");
+  if (argc == 3) return run(argv[1], argv[2]);
+  std::fprintf(stderr, "usage: %s [FAST-SPEC SLOW-SPEC]\n", argv[0]);
+  return 2;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

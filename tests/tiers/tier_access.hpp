@@ -107,7 +107,9 @@ inline Held held_by_process() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     std::uint64_t start = 0, end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx", &start, &end) != 2) continue;
+    char readable = '-';
+    if (std::sscanf(line.c_str(), "%lx-%lx %c", &start, &end, &readable) != 3) continue;
+    if (readable == '-') continue;  // addresses that an allocator keeps for later hold nothing
     ++held.mappings;
     held.mapped += Bytes{end - start};
   }
