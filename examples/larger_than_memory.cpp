@@ -2,17 +2,16 @@
 // it cost.
 //
 //   larger_than_memory [FAST-SPEC SLOW-SPEC]
-#include <cmath>
 #include <cstdio>
+#include <string>
 #include <terrace/terrace.hpp>
 
 namespace {
-
 using Clock = std::chrono::steady_clock;
-using namespace terrace::literals;
 
 constexpr std::size_t kArrays = 64, kElements = 4 << 20;  // 64 arrays of 16 MiB: 1 GiB
 
+// readme: begin
 // One sweep of y = a * y + x over all arrays, in order. Hints run a little ahead of the work.
 void sweep(std::vector<terrace::array<float>>& arrays, float factor) {
   constexpr std::size_t kAhead = 3;
@@ -23,7 +22,7 @@ void sweep(std::vector<terrace::array<float>>& arrays, float factor) {
     arrays[i].archive();
   }
 }
-
+// readme: end
 void report(const terrace::ManagerStatistics& statistics, terrace::Seconds took) {
   const auto& out = statistics.links[0][1];
   const auto& in = statistics.links[1][0];
@@ -37,11 +36,11 @@ void report(const terrace::ManagerStatistics& statistics, terrace::Seconds took)
   std::printf("  of which waiting for data   %10.2f s\n", statistics.waited.count());
 }
 
-int run(std::string_view fast, std::string_view slow) {
+int run(const std::string& fast, const std::string& slow) {
   terrace::Manager manager({fast, slow}, "async-LMP");
-  std::printf("Sweeping three times over %s of data with %.*s in front of %.*s\n",
-              readable(terrace::Bytes{kArrays * kElements * sizeof(float)}).c_str(),
-              static_cast<int>(fast.size()), fast.data(), static_cast<int>(slow.size()), slow.data());
+  std::printf("Sweeping three times over %s of data with %s in front of %s\n",
+              readable(terrace::Bytes{kArrays * kElements * sizeof(float)}).c_str(), fast.c_str(),
+              slow.c_str());
   const Clock::time_point began = Clock::now();
   std::vector<terrace::array<float>> arrays;
   for (std::size_t i = 0; i < kArrays; ++i) {
@@ -54,10 +53,8 @@ int run(std::string_view fast, std::string_view slow) {
   for (std::size_t i = 0; i < kArrays; ++i) {
     const float expected = 0.125f + 1.75f * static_cast<float>(i);
     const auto view = arrays[i].read();
-    if (std::any_of(view.begin(), view.end(), [&](float element) { return element != expected; })) {
-      std::printf("array %zu is wrong\n", i);
-      return 1;
-    }
+    if (std::any_of(view.begin(), view.end(), [&](float element) { return element != expected; }))
+      throw std::runtime_error("array " + std::to_string(i) + " is wrong");
   }
   std::printf("All %zu arrays hold exactly what they should.\n", kArrays);
   return 0;
