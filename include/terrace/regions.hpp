@@ -5,8 +5,8 @@
 // tier. A secondary is current until the object is next written; from then on it is stale and never read.
 //
 // A `Regions` exists only during a call of the policy: the manager's lock is held, and is released only
-// inside copy(), wait_for_copy() and evict_from(). After these, other threads may have created, moved or
-// ended any object that is not yours to hold: ask alive() and primary() again.
+// inside copy(), wait_for_copy(), wait_for_copies() and evict_from(). After these, other threads may have
+// created, moved or ended any object that is not yours to hold: ask alive() and primary() again.
 //
 // A broken `pre:` is a bug of the policy and throws std::logic_error.
 #pragma once

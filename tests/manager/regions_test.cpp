@@ -244,6 +244,28 @@ TEST_F(RegionsTest, BackgroundCopyReportsItsEnd) {
   EXPECT_EQ(reported, 1);
 }
 
+TEST_F(RegionsTest, NeitherEndOfACopyCanBeFreed) {
+  write(manager, object, 7);
+  as_fake(manager.tier(kSlow)).delay(Seconds{0.02});
+  probe.act([&](Regions& regions) {
+    const RegionId middle = link_on(regions, kMiddle), slow = link_on(regions, kSlow);
+    regions.copy(middle, regions.primary(object));
+    regions.start_copy(slow, middle);
+    EXPECT_THROW(regions.free(middle), std::logic_error);
+    EXPECT_THROW(regions.free(slow), std::logic_error);
+    regions.wait_for_copies();
+    regions.free(middle);
+  });
+}
+
+TEST_F(RegionsTest, APolicyThatFailsAtAPinLocksNothing) {
+  probe.policy->on_touched = [] { throw std::logic_error("a bug of the policy"); };
+  EXPECT_THROW((void)manager.pin(object, Access::write), std::logic_error);
+  EXPECT_THROW((void)manager.pin(object, Access::read), std::logic_error);
+  probe.policy->on_touched = {};
+  EXPECT_TRUE(manager.pin(object, Access::write).ok());
+}
+
 TEST_F(RegionsTest, WriterWaitsForTheCopyAndReadersDoNot) {
   write(manager, object, 6);
   as_fake(manager.tier(kSlow)).delay(Seconds{0.02});

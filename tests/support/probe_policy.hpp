@@ -16,7 +16,13 @@ class ProbePolicy final : public RecencyPolicy {
     if (on_copied) on_copied(regions, object, to);
   }
 
+  void touched(Regions& regions, ObjectId object, Access access) override {
+    if (on_touched) on_touched();
+    RecencyPolicy::touched(regions, object, access);
+  }
+
   TierId first{0};
+  std::function<void()> on_touched;
   std::function<void(Regions&)> action;
   std::function<void(Regions&, ObjectId, RegionId)> on_copied;
 };
