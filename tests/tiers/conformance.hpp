@@ -162,7 +162,9 @@ TEST_P(TierConformance, ClosingGivesEverythingBack) {
   const Held after = held_by_process();
   EXPECT_EQ(after.files, before.files);
   EXPECT_LT(after.mappings, before.mappings + kCycles / 2);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they keep freed memory for a while
   EXPECT_LT(after.mapped.count, before.mapped.count + kCycles / 2 * spec().capacity.count);
+#endif
   if (!spec().keep) {
     EXPECT_TRUE(folder_.empty());
   }
