@@ -6,11 +6,20 @@ find_package(CLI11 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(URING IMPORTED_TARGET liburing)
 find_library(NUMA_LIBRARY numa)
+# Its own CMake package asks for OpenCL's headers, which processor kernels do not need.
+find_library(DNNL_LIBRARY dnnl)
+find_path(DNNL_INCLUDE_FOLDER oneapi/dnnl/dnnl.hpp)
+find_package(OpenMP)
+
+# Kernels for this computer's processor need both.
+if(DNNL_LIBRARY AND DNNL_INCLUDE_FOLDER AND OpenMP_CXX_FOUND)
+  set(TERRACE_CPU_KERNELS ON)
+endif()
 
 # The library's own dependencies are private: no third-party type stands in a public header. An installed
 # static library names them plainly, so that its users need no more than the linker's search path.
 function(terrace_link_dependencies target)
-  target_link_libraries(${target} PUBLIC Threads::Threads PRIVATE fmt::fmt)
+  target_link_libraries(${target} PUBLIC Threads::Threads PRIVATE fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
   if(URING_FOUND)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:PkgConfig::URING> $<INSTALL_INTERFACE:uring>)
     target_compile_definitions(${target} PRIVATE TERRACE_HAS_URING=1)
@@ -18,5 +27,11 @@ function(terrace_link_dependencies target)
   if(NUMA_LIBRARY)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${NUMA_LIBRARY}> $<INSTALL_INTERFACE:numa>)
     target_compile_definitions(${target} PRIVATE TERRACE_HAS_NUMA=1)
+  endif()
+  # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.
+  if(TERRACE_CPU_KERNELS)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${DNNL_LIBRARY}> $<INSTALL_INTERFACE:dnnl>
+                                            $<BUILD_INTERFACE:OpenMP::OpenMP_CXX> $<INSTALL_INTERFACE:gomp>)
+    target_compile_definitions(${target} PRIVATE TERRACE_HAS_CPU_KERNELS=1)
   endif()
 endfunction()
