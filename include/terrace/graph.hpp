@@ -1,0 +1,136 @@
+// A static training graph: kernels in execution order and the tensors they read and write.
+//
+// A graph is plain data, freely copied and compared. The order of `kernels` is the order of execution, and
+// what one kernel writes the next may read: that order is the only dependence there is. A tensor is a piece
+// of memory, not a value: a kernel that works in place names the same tensor among its inputs and its
+// outputs. Built by `Net` (net.hpp), read from JSON (graph_json.hpp), analysed by `Lifetimes`
+// (lifetimes.hpp).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "terrace/bytes.hpp"
+#include "terrace/operation.hpp"
+#include "terrace/shape.hpp"
+
+namespace terrace {
+
+struct TensorId {
+  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();
+  constexpr auto operator<=>(const TensorId&) const = default;
+  /// Whether this names a tensor at all.
+  constexpr explicit operator bool() const { return index != std::numeric_limits<std::uint32_t>::max(); }
+};
+
+/// The place of a kernel in the order of execution.
+struct KernelId {
+  std::uint32_t index = std::numeric_limits<std::uint32_t>::max();
+  constexpr auto operator<=>(const KernelId&) const = default;
+  constexpr explicit operator bool() const { return index != std::numeric_limits<std::uint32_t>::max(); }
+};
+
+enum class TensorKind : std::uint8_t {
+  input,            ///< given anew for every step
+  weight,           ///< trained
+  activation,       ///< made forward
+  gradient,         ///< made backward
+  optimizer_state,  ///< momentum and the like
+  statistics,       ///< means and variances
+  workspace,        ///< scratch of one kernel
+};
+std::string_view to_string(TensorKind kind);
+
+/// What a tensor holds before the first step.
+struct Initial {
+  enum class Kind : std::uint8_t {
+    undefined,
+    constant,   ///< every element is `a`
+    uniform,    ///< between `a` and `b`
+    normal,     ///< mean `a`, deviation `b`
+    positions,  ///< i32: element i is i modulo `a`
+  };
+  Kind kind = Kind::undefined;
+  float a = 0, b = 0;
+  bool operator==(const Initial&) const = default;
+};
+
+struct Tensor {
+  std::string name;
+  Shape shape;
+  DataType type = DataType::f32;
+  TensorKind kind = TensorKind::activation;
+  bool persistent = false;  ///< its bytes must survive from step to step
+  Bytes bytes;              ///< as stored: layouts may pad
+  std::string layout;       ///< empty: row-major; else the name the kernels' library has for it
+  Initial initial;
+  bool operator==(const Tensor&) const = default;
+};
+
+/// A tensor as one kernel sees it.
+struct Operand {
+  TensorId tensor;
+  Shape shape;    ///< the kernel's view: as many elements as the tensor has
+  Bytes touched;  ///< how much of it one run reads or writes
+  bool operator==(const Operand&) const = default;
+};
+
+/// An output that may take over an input's memory, if nobody reads the input afterwards.
+struct InPlacePair {
+  std::uint8_t input = 0, output = 0;
+  bool operator==(const InPlacePair&) const = default;
+};
+
+enum class Phase : std::uint8_t { forward, backward, update };
+std::string_view to_string(Phase phase);
+
+/// One implementation of a kernel.
+struct Variant {
+  std::string name;
+  Bytes workspace;
+  std::optional<Seconds> time;  ///< as measured where the graph comes from
+  bool operator==(const Variant&) const = default;
+};
+
+struct Kernel {
+  std::string name;
+  Operation operation = Operation::custom;
+  Attributes attributes;
+  std::vector<Operand> inputs, outputs;
+  TensorId workspace;  ///< none: it needs no scratch
+  std::vector<InPlacePair> in_place;
+  double flops = 0;  ///< floating-point operations of one run
+  std::uint32_t layer = 0;
+  Phase phase = Phase::forward;
+  std::vector<Variant> variants;  ///< empty: one, without a name
+  bool operator==(const Kernel&) const = default;
+};
+
+struct Graph {
+  std::string name;
+  std::vector<Tensor> tensors;
+  std::vector<Kernel> kernels;
+  std::vector<std::string> layers;
+  std::vector<TensorId> results;  ///< what the step is run for: kept to its end
+
+  Tensor& operator[](TensorId id) { return tensors[id.index]; }
+  const Tensor& operator[](TensorId id) const { return tensors[id.index]; }
+  Kernel& operator[](KernelId id) { return kernels[id.index]; }
+  const Kernel& operator[](KernelId id) const { return kernels[id.index]; }
+  bool operator==(const Graph&) const = default;
+};
+
+/// The tensor of that name, or none.
+TensorId find_tensor(const Graph& graph, std::string_view name);
+/// Elements of all trained weights.
+std::int64_t parameters(const Graph& graph);
+
+/// Whether a graph is one: ids in range, views of the right size, nothing read before it is written. Names
+/// the first kernel or tensor that is wrong.
+Result<void> validate(const Graph& graph);
+
+}  // namespace terrace

@@ -1,0 +1,19 @@
+// Rewrites of a graph that keep its results: every one takes a valid graph and returns a valid one.
+#pragma once
+
+#include "terrace/graph.hpp"
+
+namespace terrace {
+
+/// Lets an output take over an input's memory wherever the kernel allows it and nobody reads the input later.
+Graph share_in_place(Graph graph);
+
+/// Removes tensors no kernel uses.
+Graph drop_unused(Graph graph);
+
+/// Reorders kernels, within what they read and write, so that less is live at once: updates run as soon as
+/// their gradient is complete, and independent branches in the order that frees most. Never a higher peak
+/// than before.
+Graph schedule(Graph graph);
+
+}  // namespace terrace
