@@ -76,6 +76,7 @@ struct Operand {
   TensorId tensor;
   Shape shape;    ///< the kernel's view: as many elements as the tensor has
   Bytes touched;  ///< how much of it one run reads or writes
+  std::string layout;  ///< how the kernel takes the elements to lie; empty: row-major in `shape`
   bool operator==(const Operand&) const = default;
 };
 

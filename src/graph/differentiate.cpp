@@ -7,7 +7,7 @@
 namespace terrace {
 namespace {
 
-Operand view(Value value) { return {value.tensor, value.shape, {}}; }
+Operand view(Value value) { return {value.tensor, value.shape, {}, {}}; }
 
 }  // namespace
 

@@ -110,7 +110,7 @@ TensorId Net::persistent(std::string_view name, const Shape& shape, TensorKind k
 
 Operand Net::operand(Value value) const {
   require(static_cast<bool>(value.tensor), "an operand was never computed");
-  return {value.tensor, value.shape, {}};
+  return {value.tensor, value.shape, {}, {}};
 }
 
 void Net::emit(Kernel kernel) {

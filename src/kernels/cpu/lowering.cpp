@@ -1,0 +1,179 @@
+#include "kernels/cpu/lowering.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <map>
+
+#include "graph/work.hpp"
+#include "kernels/cpu/preferences.hpp"
+#include "kernels/cpu/recipe.hpp"
+
+namespace terrace::cpu {
+namespace {
+
+class Lowering {
+ public:
+  explicit Lowering(const Graph& graph) : from_(graph), to_(graph), settled_(graph.tensors.size()) { to_.kernels.clear(); }
+
+  Graph run() && {
+    for (const Kernel& kernel : from_.kernels) lower(kernel);
+    return std::move(to_);
+  }
+
+ private:
+  void lower(Kernel kernel) {
+    Descs descs = preferred(kernel, [this](const Operand& operand) { return stored(operand); }, formats_);
+    const auto chosen = recipe(kernel, descs);
+    if (chosen) resolve(kernel, *chosen, descs);
+    for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
+      if (is_opaque(kernel, Binding::Side::input, i, chosen)) continue;
+      provide(kernel, kernel.inputs[i], descs.inputs[i], natural_input(kernel, i));
+    }
+    for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+      if (is_opaque(kernel, Binding::Side::output, i, chosen)) continue;
+      settle(kernel.outputs[i], descs.outputs[i]);
+    }
+    if (chosen) add_scratch(kernel, *chosen);
+    append(std::move(kernel));
+  }
+
+  /// What oneDNN chose where we left it open.
+  void resolve(const Kernel& kernel, const Recipe& chosen, Descs& descs) {
+    for (const Binding& binding : chosen.bindings) {
+      const bool input = binding.side == Binding::Side::input;
+      const Desc desc = chosen.desc(binding.argument);
+      if (binding.argument != DNNL_ARG_WORKSPACE) {
+        (input ? descs.inputs : descs.outputs)[binding.operand] = desc;
+      } else if (!input) {
+        hold_left_over(kernel.outputs[binding.operand], desc);
+      }
+    }
+  }
+
+  /// What forward leaves for backward has a form only oneDNN knows, and the size it says.
+  void hold_left_over(const Operand& operand, const Desc& desc) {
+    Tensor& tensor = to_[operand.tensor];
+    tensor.bytes = Bytes{desc.get_size()};
+    tensor.layout = is_blocked(desc) && desc.dims() == dims_of(tensor.shape) ? to_layout(desc) : "opaque";
+  }
+
+  static bool is_opaque(const Kernel&, Binding::Side side, std::size_t operand, const std::optional<Recipe>& chosen) {
+    if (!chosen) return false;
+    for (const Binding& binding : chosen->bindings) {
+      if (binding.side == side && binding.operand == operand) return binding.argument == DNNL_ARG_WORKSPACE;
+    }
+    return false;
+  }
+
+  /// The stored form of an operand as this view sees it; empty if the view needs a row-major tensor and it is not.
+  std::optional<Desc> stored(const Operand& operand) const {
+    const Tensor& tensor = to_[operand.tensor];
+    if (tensor.layout.empty()) return row_major(operand.shape, tensor.type);
+    if (tensor.layout == "opaque") return std::nullopt;
+    const Desc desc = from_layout(tensor.layout, tensor.type);
+    if (operand.shape == tensor.shape) return desc;
+    if (lies_row_major(desc)) return row_major(operand.shape, tensor.type);
+    return std::nullopt;
+  }
+
+  /// Makes an input available as `wanted`, by a reorder if need be.
+  void provide(const Kernel& kernel, Operand& operand, const Desc& wanted, const Desc& natural) {
+    const Tensor& tensor = to_[operand.tensor];
+    if (tensor.persistent && !settled_[operand.tensor.index]) {
+      store_as(operand.tensor, wanted);
+    } else {
+      auto now = stored(operand);
+      if (!now) {
+        const Operand whole{operand.tensor, tensor.shape, {}, {}};
+        operand.tensor = reorder(kernel, whole, from_layout(tensor.layout, tensor.type), row_major(tensor.shape, tensor.type));
+        now = row_major(operand.shape);
+      }
+      // A row-major tensor seen by a kernel with other extents, such as filters in groups.
+      if (now->dims() != wanted.dims() && lies_row_major(*now)) now = natural;
+      if (!same_memory(*now, wanted)) operand.tensor = reorder(kernel, operand, *now, wanted);
+    }
+    operand.layout = text_of(wanted, operand.shape);
+  }
+
+  void settle(Operand& operand, const Desc& desc) {
+    if (!to_[operand.tensor].persistent) store_as(operand.tensor, desc);
+    operand.layout = text_of(desc, operand.shape);
+  }
+
+  void store_as(TensorId id, const Desc& desc) {
+    Tensor& tensor = to_[id];
+    tensor.layout = text_of(desc, tensor.shape);
+    tensor.bytes = std::max(Bytes{desc.get_size()}, size_of(tensor.type) * static_cast<std::uint64_t>(tensor.shape.elements()));
+    settled_[id.index] = true;
+  }
+
+  static std::string text_of(const Desc& desc, const Shape& shape) {
+    return desc.dims() == dims_of(shape) && desc == row_major(shape) ? "" : to_layout(desc);
+  }
+
+  TensorId reorder(const Kernel& reader, const Operand& operand, const Desc& now, const Desc& wanted) {
+    const Tensor source = to_[operand.tensor];
+    Kernel kernel;
+    kernel.operation = Operation::reorder;
+    kernel.name = fmt::format("{} for {}", source.name, reader.name);
+    kernel.layer = reader.layer;
+    kernel.phase = reader.phase;
+    Tensor copy = source;
+    copy.name = fmt::format("{} ({})", kernel.name, to_.tensors.size());
+    copy.persistent = false;
+    copy.initial = {};
+    if (copy.kind == TensorKind::input || copy.kind == TensorKind::weight) copy.kind = TensorKind::activation;
+    const TensorId id{static_cast<std::uint32_t>(to_.tensors.size())};
+    to_.tensors.push_back(std::move(copy));
+    settled_.push_back(false);
+    to_[id].shape = operand.shape;
+    store_as(id, wanted);
+    kernel.inputs = {{operand.tensor, operand.shape, {}, text_of(now, operand.shape)}};
+    kernel.outputs = {{id, operand.shape, {}, text_of(wanted, operand.shape)}};
+    add_scratch(kernel, *recipe(kernel, {{now}, {wanted}}));
+    append(std::move(kernel));
+    return id;
+  }
+
+  void add_scratch(Kernel& kernel, const Recipe& chosen) {
+    const Bytes scratch = chosen.scratch();
+    kernel.variants = {{chosen.primitive.impl_info_str(), scratch, {}}};
+    if (scratch == Bytes{}) return;
+    Tensor tensor;
+    tensor.name = fmt::format("scratch of {} ({})", kernel.name, to_.tensors.size());
+    tensor.shape = {static_cast<std::int64_t>(scratch.count)};
+    tensor.type = DataType::u8;
+    tensor.kind = TensorKind::workspace;
+    tensor.bytes = scratch;
+    kernel.workspace = {static_cast<std::uint32_t>(to_.tensors.size())};
+    to_.tensors.push_back(std::move(tensor));
+    settled_.push_back(true);
+  }
+
+  void append(Kernel kernel) {
+    count_work(to_, kernel);
+    to_.kernels.push_back(std::move(kernel));
+  }
+
+  const Graph& from_;
+  Graph to_;
+  std::vector<bool> settled_;  ///< of persistent tensors: a kernel has chosen the layout
+  PoolingFormats formats_;
+};
+
+}  // namespace
+
+Result<Graph> lower(const Graph& graph, unsigned threads) {
+  for (const Kernel& kernel : graph.kernels) {
+    if (kernel.operation == Operation::custom) {
+      return Error{ErrorCode::unsupported,
+                   fmt::format("kernel {} is not an operation this engine has: such graphs can be planned and simulated, not run",
+                               kernel.name)};
+    }
+  }
+  omp_set_num_threads(static_cast<int>(threads));
+  return Lowering(graph).run();
+}
+
+}  // namespace terrace::cpu
