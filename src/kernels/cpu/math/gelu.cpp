@@ -12,13 +12,12 @@ namespace {
 constexpr float kSlope = static_cast<float>(2 * std::numbers::sqrt2 * std::numbers::inv_sqrtpi);
 constexpr float kCubic = 0.044715f;
 
-[[gnu::always_inline]] inline float share(float x) {
-  return lane::sigmoid(kSlope * x * (1 + kCubic * x * x));
-}
+[[gnu::always_inline]] inline float twice_u(float x) { return kSlope * x * (1 + kCubic * x * x); }
 
 [[gnu::always_inline]] inline float slope_tanh(float x) {
-  const float s = share(x);
-  return s + x * s * (1 - s) * kSlope * (1 + 3 * kCubic * x * x);
+  const float v = twice_u(x), tail = lane::exp(v > 0 ? -v : v);
+  const float greater = 1 / (1 + tail), less = tail * greater;  // the sigmoids of |v| and -|v|
+  return (v > 0 ? greater : less) + x * greater * less * kSlope * (1 + 3 * kCubic * x * x);
 }
 
 [[gnu::always_inline]] inline float slope_exact(float x) {
@@ -32,7 +31,7 @@ void gelu_forward(const float* x, Gelu kind, float* y, std::int64_t n) {
   if (kind == Gelu::exact) {
     for_elements(n, [=](std::int64_t i) { y[i] = x[i] * lane::normal(x[i]).below; });
   } else {
-    for_elements(n, [=](std::int64_t i) { y[i] = x[i] * share(x[i]); });
+    for_elements(n, [=](std::int64_t i) { y[i] = x[i] * lane::sigmoid(twice_u(x[i])); });
   }
 }
 
