@@ -3,6 +3,7 @@ find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(URING IMPORTED_TARGET liburing)
 find_library(NUMA_LIBRARY numa)
@@ -19,7 +20,8 @@ endif()
 # The library's own dependencies are private: no third-party type stands in a public header. An installed
 # static library names them plainly, so that its users need no more than the linker's search path.
 function(terrace_link_dependencies target)
-  target_link_libraries(${target} PUBLIC Threads::Threads PRIVATE fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>)
+  target_link_libraries(${target} PUBLIC Threads::Threads PRIVATE fmt::fmt $<BUILD_INTERFACE:nlohmann_json::nlohmann_json>
+                                                                 $<BUILD_INTERFACE:ZLIB::ZLIB> $<INSTALL_INTERFACE:z>)
   if(URING_FOUND)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:PkgConfig::URING> $<INSTALL_INTERFACE:uring>)
     target_compile_definitions(${target} PRIVATE TERRACE_HAS_URING=1)

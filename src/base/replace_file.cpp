@@ -1,0 +1,189 @@
+#include "base/replace_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include "terrace/bytes.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int number() const noexcept { return number_; }
+
+ private:
+  int number_;
+};
+
+class Replacement {
+ public:
+  Replacement(const std::filesystem::path& path, Bytes size)
+      : path_(path), folder_(path.has_parent_path() ? path.parent_path() : "."), size_(size) {}
+
+  ~Replacement() {
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+  }
+  Replacement(const Replacement&) = delete;
+  Replacement& operator=(const Replacement&) = delete;
+
+  Result<void> run(std::span<const std::span<const std::byte>> pieces) {
+    if (const auto fine = inspect(); !fine) return fine;
+    const Descriptor file(create());
+    if (file.number() < 0) return refused_create(errno);
+    reserve(file.number());
+    for (const auto piece : pieces) write(file.number(), piece);
+    if (fsync(file.number()) != 0) give_up(errno);
+    if (rename(temporary_.c_str(), path_.c_str()) != 0) give_up(errno);
+    temporary_.clear();
+    keep_name();
+    return {};
+  }
+
+ private:
+  // ---- Messages
+
+  Error refuse(ErrorCode code, const std::string& reason) const {
+    return {code, fmt::format("cannot write {}: {}", path_.native(), reason)};
+  }
+  Error refuse(const std::string& reason) const { return refuse(ErrorCode::invalid_argument, reason); }
+
+  Error refused_create(int cause) const {
+    switch (cause) {
+      case ENOENT:
+      case ENOTDIR:
+        return refuse(fmt::format("the folder {} does not exist; create it", folder_.native()));
+      case EACCES:
+      case EPERM:
+      case EROFS:
+        return refuse(fmt::format("the folder {} is not writable ({}); name another", folder_.native(),
+                                  std::strerror(cause)));
+      case ELOOP:
+      case ENAMETOOLONG:
+        return refuse(fmt::format("{}; name another path", std::strerror(cause)));
+      default:
+        give_up(cause);
+    }
+  }
+
+  bool is_full(int cause) const { return cause == ENOSPC || cause == EDQUOT; }
+
+  [[noreturn]] void give_up(int cause) const {
+    if (is_full(cause)) no_space(cause);
+    throw EnvironmentError(
+        fmt::format(
+            "writing {} failed at byte {} ({}): check the disk; a file that was there before is untouched",
+            path_.native(), written_, std::strerror(cause)),
+        {"", path_.native(), written_, cause});
+  }
+
+  [[noreturn]] void no_space(int cause) const {
+    struct statvfs status {};
+    const bool known = statvfs(folder_.c_str(), &status) == 0;
+    const std::uint64_t free = known ? status.f_bavail * status.f_frsize : 0;
+    // A quota may be the limit while the disk has space: what was not written is missing at least.
+    const std::uint64_t left = size_.count - written_;
+    const Bytes missing{left > free ? left - free : left};
+    throw EnvironmentError(
+        fmt::format("writing {} needs {} and the file system of {} is {} short ({}): free that much or name "
+                    "another disk; a file that was there before is untouched",
+                    path_.native(), readable(size_), folder_.native(), readable(missing),
+                    std::strerror(cause)),
+        {"", path_.native(), written_, cause});
+  }
+
+  // ---- The steps
+
+  Result<void> inspect() const {
+    struct stat status;
+    const int missing = lstat(path_.c_str(), &status) == 0 ? 0 : errno;
+    if (missing != 0 && missing != ENOENT) return refused_create(missing);
+    if (missing == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+      return refuse("what is there is not a regular file; name another path");
+    if (!path_.has_filename()) return refuse("it names no file; add a name");
+    rlimit limit;
+    // A file beyond the process's limit would end the process by a signal.
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size_.count > limit.rlim_cur)
+      return refuse(
+          ErrorCode::too_large,
+          fmt::format("this process may write files of {} at most and {} are needed; raise `ulimit -f`",
+                      readable(Bytes{limit.rlim_cur}), readable(size_)));
+    return {};
+  }
+
+  // In the same folder, for only within a file system can a file take another's place at once.
+  int create() {
+    static std::atomic<unsigned> count{0};
+    for (;;) {
+      const auto name = fmt::format(".terrace-new-{}-{}", getpid(), count++);
+      const int descriptor = open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+      if (descriptor >= 0) temporary_ = folder_ / name;
+      if (descriptor >= 0 || errno != EEXIST) return descriptor;
+    }
+  }
+
+  // A full disk is met before the first byte is written, where the file system can tell.
+  void reserve(int file) const {
+    if (size_.count == 0) return;
+    int cause = 0;
+    do {
+      cause = fallocate(file, 0, 0, static_cast<off_t>(size_.count)) == 0 ? 0 : errno;
+    } while (cause == EINTR);
+    if (cause != 0 && cause != EOPNOTSUPP && cause != ENOSYS) give_up(cause);
+  }
+
+  void write(int file, std::span<const std::byte> piece) {
+    while (!piece.empty()) {
+      const ssize_t wrote = ::write(file, piece.data(), piece.size());
+      if (wrote < 0 && errno == EINTR) continue;
+      if (wrote <= 0) give_up(wrote < 0 ? errno : EIO);
+      piece = piece.subspan(static_cast<std::size_t>(wrote));
+      written_ += static_cast<std::uint64_t>(wrote);
+    }
+  }
+
+  // The file stands already; this makes its name outlive a crash. Some file systems offer no such thing.
+  void keep_name() const {
+    const Descriptor folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.number() >= 0 && fsync(folder.number()) != 0 && errno != EINVAL) {
+      throw EnvironmentError(fmt::format("{} was written, but the disk may forget its name in a crash ({}): "
+                                         "check the disk",
+                                         path_.native(), std::strerror(errno)),
+                             {"", path_.native(), written_, errno});
+    }
+  }
+
+  const std::filesystem::path& path_;
+  const std::filesystem::path folder_;
+  const Bytes size_;
+  std::filesystem::path temporary_;  // empty once it has its name
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace
+
+Result<void> replace_file(const std::filesystem::path& path,
+                          std::span<const std::span<const std::byte>> pieces) {
+  Bytes size{0};
+  for (const auto piece : pieces) size += Bytes{piece.size()};
+  return Replacement(path, size).run(pieces);
+}
+
+}  // namespace terrace

@@ -1,0 +1,42 @@
+// Batches: shuffled batches of labelled pictures for training.
+//
+// What a step gets is a function of the seed and the step's number alone, on every platform: a run that is
+// resumed, or repeated under another plan, sees the same data. Every epoch has an order of its own; what is
+// left over at its end, less than a batch, is dropped. Borrows the pictures; one thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "data/fashion_mnist.hpp"
+
+namespace terrace {
+
+class Batches {
+ public:
+  /// pre: 0 < batch <= data.count(), and `data` outlives this
+  Batches(const LabelledImages& data, std::size_t batch, std::uint64_t seed);
+
+  std::size_t batch() const noexcept { return batch_; }
+  std::uint64_t steps_per_epoch() const noexcept { return data_->count() / batch_; }
+
+  /// Writes the pictures of a step, normalised, and their labels.
+  /// pre: images.size() == batch() * data.pixels_per_image() and labels.size() == batch()
+  void fill(std::uint64_t step, std::span<float> images, std::span<std::int32_t> labels);
+
+ private:
+  void shuffle(std::uint64_t epoch);
+
+  const LabelledImages* data_;
+  std::size_t batch_;
+  std::uint64_t seed_;
+  std::array<float, 256> normalised_;      // of every pixel value
+  std::optional<std::uint64_t> shuffled_;  // the epoch that order_ is of
+  std::vector<std::uint32_t> order_;
+};
+
+}  // namespace terrace
