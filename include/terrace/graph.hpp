@@ -74,8 +74,8 @@ struct Tensor {
 /// A tensor as one kernel sees it.
 struct Operand {
   TensorId tensor;
-  Shape shape;    ///< the kernel's view: as many elements as the tensor has
-  Bytes touched;  ///< how much of it one run reads or writes
+  Shape shape;         ///< the kernel's view: as many elements as the tensor has
+  Bytes touched;       ///< how much of it one run reads or writes
   std::string layout;  ///< how the kernel takes the elements to lie; empty: row-major in `shape`
   bool operator==(const Operand&) const = default;
 };

@@ -164,7 +164,8 @@ Desc from_layout(const std::string& layout, DataType type) {
   const auto dims = numbers(layout.substr(0, colon), 'x');
   const auto strides = numbers(layout.substr(at + 1), ',');
   check(dims.size() == strides.size(), "a layout has one stride for each extent");
-  Desc desc(dims, type_of(type), strides);
+  Desc desc = row_major(dims, type);
+  std::copy(strides.begin(), strides.end(), desc.data.format_desc.blocking.strides);
   read_inner_blocks(desc, layout.substr(colon + 1, at - colon - 1));
   set_padding(desc);
   return desc;

@@ -14,7 +14,9 @@ namespace {
 
 class Lowering {
  public:
-  explicit Lowering(const Graph& graph) : from_(graph), to_(graph), settled_(graph.tensors.size()) { to_.kernels.clear(); }
+  explicit Lowering(const Graph& graph) : from_(graph), to_(graph), settled_(graph.tensors.size()) {
+    to_.kernels.clear();
+  }
 
   Graph run() && {
     for (const Kernel& kernel : from_.kernels) lower(kernel);
@@ -23,7 +25,8 @@ class Lowering {
 
  private:
   void lower(Kernel kernel) {
-    Descs descs = preferred(kernel, [this](const Operand& operand) { return stored(operand); }, formats_);
+    Descs descs = preferred(
+        kernel, [this](const Operand& operand) { return stored(operand); }, formats_);
     const auto chosen = recipe(kernel, descs);
     if (chosen) resolve(kernel, *chosen, descs);
     for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
@@ -58,7 +61,8 @@ class Lowering {
     tensor.layout = is_blocked(desc) && desc.dims() == dims_of(tensor.shape) ? to_layout(desc) : "opaque";
   }
 
-  static bool is_opaque(const Kernel&, Binding::Side side, std::size_t operand, const std::optional<Recipe>& chosen) {
+  static bool is_opaque(const Kernel&, Binding::Side side, std::size_t operand,
+                        const std::optional<Recipe>& chosen) {
     if (!chosen) return false;
     for (const Binding& binding : chosen->bindings) {
       if (binding.side == side && binding.operand == operand) return binding.argument == DNNL_ARG_WORKSPACE;
@@ -66,7 +70,8 @@ class Lowering {
     return false;
   }
 
-  /// The stored form of an operand as this view sees it; empty if the view needs a row-major tensor and it is not.
+  /// The stored form of an operand as this view sees it; empty if the view needs a row-major tensor and it is
+  /// not.
   std::optional<Desc> stored(const Operand& operand) const {
     const Tensor& tensor = to_[operand.tensor];
     if (tensor.layout.empty()) return row_major(operand.shape, tensor.type);
@@ -86,7 +91,8 @@ class Lowering {
       auto now = stored(operand);
       if (!now) {
         const Operand whole{operand.tensor, tensor.shape, {}, {}};
-        operand.tensor = reorder(kernel, whole, from_layout(tensor.layout, tensor.type), row_major(tensor.shape, tensor.type));
+        operand.tensor = reorder(kernel, whole, from_layout(tensor.layout, tensor.type),
+                                 row_major(tensor.shape, tensor.type));
         now = row_major(operand.shape);
       }
       // A row-major tensor seen by a kernel with other extents, such as filters in groups.
@@ -104,7 +110,8 @@ class Lowering {
   void store_as(TensorId id, const Desc& desc) {
     Tensor& tensor = to_[id];
     tensor.layout = text_of(desc, tensor.shape);
-    tensor.bytes = std::max(Bytes{desc.get_size()}, size_of(tensor.type) * static_cast<std::uint64_t>(tensor.shape.elements()));
+    tensor.bytes = std::max(Bytes{desc.get_size()},
+                            size_of(tensor.type) * static_cast<std::uint64_t>(tensor.shape.elements()));
     settled_[id.index] = true;
   }
 
@@ -167,9 +174,9 @@ class Lowering {
 Result<Graph> lower(const Graph& graph, unsigned threads) {
   for (const Kernel& kernel : graph.kernels) {
     if (kernel.operation == Operation::custom) {
-      return Error{ErrorCode::unsupported,
-                   fmt::format("kernel {} is not an operation this engine has: such graphs can be planned and simulated, not run",
-                               kernel.name)};
+      return Error{ErrorCode::unsupported, fmt::format("kernel {} is not an operation this engine has: such "
+                                                       "graphs can be planned and simulated, not run",
+                                                       kernel.name)};
     }
   }
   omp_set_num_threads(static_cast<int>(threads));

@@ -54,7 +54,8 @@ std::int64_t channel_block(const Desc& desc) {
 }
 
 /// Parts of an image keep its format if every part is made of whole blocks.
-void follow_parts(const Kernel& kernel, Descs& descs, const std::vector<Operand>& parts, const std::optional<Desc>& like) {
+void follow_parts(const Kernel& kernel, Descs& descs, const std::vector<Operand>& parts,
+                  const std::optional<Desc>& like) {
   if (!like || like->dims().size() != parts[0].shape.rank()) return;
   const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(kernel.attributes).axis);
   const std::int64_t block = channel_block(*like);
@@ -95,10 +96,16 @@ Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& form
     case Operation::conv2d_backward_weights:
     case Operation::conv_transpose2d:
     case Operation::conv_transpose2d_backward_data:
-    case Operation::conv_transpose2d_backward_weights: open_images(descs); break;
+    case Operation::conv_transpose2d_backward_weights:
+      open_images(descs);
+      break;
     case Operation::linear:
-    case Operation::linear_backward_data: open(descs.inputs[1]); break;
-    case Operation::linear_backward_weights: open(descs.outputs[0]); break;
+    case Operation::linear_backward_data:
+      open(descs.inputs[1]);
+      break;
+    case Operation::linear_backward_weights:
+      open(descs.outputs[0]);
+      break;
     case Operation::lstm:
     case Operation::lstm_backward:
       for (const std::size_t i : {1U, 2U}) {
@@ -109,13 +116,17 @@ Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& form
     case Operation::max_pool2d:
     case Operation::max_pool2d_backward:
     case Operation::avg_pool2d:
-    case Operation::avg_pool2d_backward: pool(kernel, stored, formats, descs); break;
+    case Operation::avg_pool2d_backward:
+      pool(kernel, stored, formats, descs);
+      break;
     // Gradients follow what forward left, which is larger or more often read.
     case Operation::batch_norm_backward:
     case Operation::relu_backward:
     case Operation::leaky_relu_backward:
     case Operation::gelu_backward:
-    case Operation::tanh_backward: follow_operand(kernel, stored, descs, kernel.inputs[1]); break;
+    case Operation::tanh_backward:
+      follow_operand(kernel, stored, descs, kernel.inputs[1]);
+      break;
     case Operation::batch_norm:
     case Operation::batch_norm_inference:
     case Operation::relu:
@@ -125,12 +136,21 @@ Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& form
     case Operation::dropout:
     case Operation::dropout_backward:
     case Operation::sgd:
-    case Operation::adam: follow_operand(kernel, stored, descs, kernel.inputs[0]); break;
+    case Operation::adam:
+      follow_operand(kernel, stored, descs, kernel.inputs[0]);
+      break;
     case Operation::add:
-    case Operation::mul: follow_operand(kernel, stored, descs, *choose_lead(kernel, stored)); break;
-    case Operation::concat: follow_parts(kernel, descs, kernel.inputs, stored(*choose_lead(kernel, stored))); break;
-    case Operation::concat_backward: follow_parts(kernel, descs, kernel.outputs, stored(kernel.inputs[0])); break;
-    default: break;
+    case Operation::mul:
+      follow_operand(kernel, stored, descs, *choose_lead(kernel, stored));
+      break;
+    case Operation::concat:
+      follow_parts(kernel, descs, kernel.inputs, stored(*choose_lead(kernel, stored)));
+      break;
+    case Operation::concat_backward:
+      follow_parts(kernel, descs, kernel.outputs, stored(kernel.inputs[0]));
+      break;
+    default:
+      break;
   }
   return descs;
 }

@@ -1,5 +1,5 @@
-// Which layouts an operation asks for: open where oneDNN may choose, as one of its operands lies where it has no
-// preference, row-major where it needs that.
+// Which layouts an operation asks for: open where oneDNN may choose, as one of its operands lies where it has
+// no preference, row-major where it needs that.
 #pragma once
 
 #include <functional>

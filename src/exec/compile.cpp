@@ -1,0 +1,51 @@
+#include "base/system.hpp"
+#include "graph/passes.hpp"
+#include "plan/packing.hpp"
+#include "terrace/lifetimes.hpp"
+#include "terrace/trainer.hpp"
+#ifdef TERRACE_HAS_CPU_KERNELS
+#include "kernels/cpu/lowering.hpp"
+#endif
+
+namespace terrace {
+namespace {
+
+/// What oneDNN's vector loads like best, and one cache line.
+constexpr Bytes kAlignment{64};
+
+Result<Graph> lower(const Graph& graph, unsigned threads) {
+#ifdef TERRACE_HAS_CPU_KERNELS
+  return cpu::lower(graph, threads);
+#else
+  (void)graph, (void)threads;
+  return Error{ErrorCode::unsupported,
+               "this build has no kernels: install oneDNN (libdnnl-dev), then build again"};
+#endif
+}
+
+void assign_offsets(Program& program) {
+  const Lifetimes lifetimes(program.graph);
+  std::vector<PackingItem> items;
+  for (std::uint32_t i = 0; i < program.graph.tensors.size(); ++i) {
+    items.push_back({program.graph.tensors[i].bytes, lifetimes[{i}].first, lifetimes[{i}].last});
+  }
+  Packing packing = pack(items, kAlignment);
+  program.offsets = std::move(packing.offsets);
+  program.arena = packing.total;
+  program.peak = lifetimes.peak_bytes();
+}
+
+}  // namespace
+
+Result<Program> compile(const Graph& graph, unsigned threads) {
+  if (auto valid = validate(graph); !valid) return valid.error();
+  Program program;
+  program.threads = threads != 0 ? threads : probe_cores().usable();
+  auto lowered = lower(graph, program.threads);
+  if (!lowered) return lowered.error();
+  program.graph = share_in_place(std::move(*lowered));
+  assign_offsets(program);
+  return program;
+}
+
+}  // namespace terrace

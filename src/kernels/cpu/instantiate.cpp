@@ -1,0 +1,141 @@
+#include "kernels/cpu/instantiate.hpp"
+
+#include <cstring>
+
+#include "base/check.hpp"
+#include "kernels/cpu/math/elementwise.hpp"
+#include "kernels/cpu/onednn_kernel.hpp"
+
+namespace terrace::cpu {
+namespace {
+
+Desc desc_of(const Graph& graph, const Operand& operand) {
+  const DataType type = graph[operand.tensor].type;
+  return operand.layout.empty() ? row_major(operand.shape, type) : from_layout(operand.layout, type);
+}
+
+Descs descs_of(const Graph& graph, const Kernel& kernel) {
+  Descs descs;
+  for (const Operand& operand : kernel.inputs) descs.inputs.push_back(desc_of(graph, operand));
+  for (const Operand& operand : kernel.outputs) descs.outputs.push_back(desc_of(graph, operand));
+  return descs;
+}
+
+/// The running statistics of a batch normalisation; the variance without bias, as PyTorch keeps it.
+OneDnnKernel::Extra follow_statistics(const Kernel& kernel) {
+  const Shape& x = kernel.inputs[0].shape;
+  const float momentum = std::get<NormAttributes>(kernel.attributes).momentum;
+  const std::int64_t channels = x[1];
+  const auto samples = static_cast<float>(x[0] * x[2] * x[3]);
+  const float unbiased = samples > 1 ? samples / (samples - 1) : 1;
+  return [=](Operands at) {
+    math::running_average(floats(at, 3), floats(at, 6), momentum, channels);
+    float* variance = floats(at, 4);
+    const float* batch = floats(at, 7);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      variance[c] = (1 - momentum) * variance[c] + momentum * unbiased * batch[c];
+    }
+  };
+}
+
+/// oneDNN adds to the gradients of recurrent weights.
+OneDnnKernel::Extra clear_outputs(const Graph& graph, const Kernel& kernel) {
+  std::vector<std::pair<std::size_t, std::size_t>> outputs;
+  for (std::size_t i = 1; i < kernel.outputs.size(); ++i) {
+    outputs.emplace_back(kernel.inputs.size() + i, graph[kernel.outputs[i].tensor].bytes.count);
+  }
+  return [outputs](Operands at) {
+    for (const auto& [operand, bytes] : outputs) std::memset(at[operand], 0, bytes);
+  };
+}
+
+/// Takes the parts of a joined tensor apart: one copy out of a slice for each.
+class ConcatBackward : public RunnableKernel {
+ public:
+  ConcatBackward(const Kernel& kernel, const Descs& descs) {
+    const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(kernel.attributes).axis);
+    Dims offset(descs.inputs[0].dims().size());
+    for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+      const Desc slice = descs.inputs[0].submemory_desc(descs.outputs[i].dims(), offset);
+      const dnnl::reorder::primitive_desc copy(engine(), slice, engine(), descs.outputs[i],
+                                               user_scratchpad());
+      check(copy.scratchpad_desc().get_size() == 0, "copies out of a slice need no scratch");
+      copies_.emplace_back(
+          copy, std::vector<Slot>{{DNNL_ARG_FROM, slice, 0}, {DNNL_ARG_TO, descs.outputs[i], 1 + i}});
+      offset[axis] += descs.outputs[i].dims()[axis];
+    }
+  }
+  void run(Operands operands, const StepContext&) override {
+    for (Primitive& copy : copies_) copy.run(operands);
+  }
+
+ private:
+  std::vector<Primitive> copies_;
+};
+
+/// How a persistent tensor would be described if it lay as PyTorch stores it.
+Desc natural_desc(const Graph& graph, TensorId id) {
+  for (const Kernel& kernel : graph.kernels) {
+    if (kernel.operation == Operation::reorder || kernel.phase == Phase::update) continue;
+    for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
+      if (kernel.inputs[i].tensor == id) return natural_input(kernel, i);
+    }
+  }
+  return row_major(graph[id].shape);
+}
+
+void reorder_now(const Desc& from, const std::byte* source, const Desc& to, std::byte* target) {
+  const Kernel none;
+  Recipe recipe = reorder_recipe(none, {{from}, {to}});
+  std::vector<std::byte> scratch(recipe.scratch().count);
+  std::vector<Slot> slots{{DNNL_ARG_FROM, from, 0}, {DNNL_ARG_TO, to, 1}};
+  if (!scratch.empty())
+    slots.push_back({DNNL_ARG_SCRATCHPAD, recipe.primitive.query_md(dnnl::query::scratchpad_md, 0), 2});
+  std::byte* const operands[] = {const_cast<std::byte*>(source), target, scratch.data()};
+  Primitive(recipe.primitive, slots).run(operands);
+}
+
+}  // namespace
+
+std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel) {
+  if (auto function = own_kernel(graph, kernel)) return std::make_unique<FunctionKernel>(std::move(function));
+  const Descs descs = descs_of(graph, kernel);
+  if (kernel.operation == Operation::concat_backward) return std::make_unique<ConcatBackward>(kernel, descs);
+  const auto chosen = recipe(kernel, descs);
+  check(chosen.has_value(), "every operation but a foreign one has an implementation");
+  check((chosen->scratch() > Bytes{}) == static_cast<bool>(kernel.workspace),
+        "a lowered kernel brings its scratch memory");
+  OneDnnKernel::Extra before, after;
+  if (kernel.operation == Operation::batch_norm) after = follow_statistics(kernel);
+  if (kernel.operation == Operation::lstm_backward) before = clear_outputs(graph, kernel);
+  return std::make_unique<OneDnnKernel>(kernel, *chosen, std::move(before), std::move(after));
+}
+
+Kernels instantiate(const Graph& graph) {
+  Kernels kernels;
+  kernels.reserve(graph.kernels.size());
+  for (const Kernel& kernel : graph.kernels) kernels.push_back(instantiate(graph, kernel));
+  return kernels;
+}
+
+void from_row_major(const Graph& graph, TensorId id, const std::byte* row_major, std::byte* stored) {
+  const Tensor& tensor = graph[id];
+  const auto plain = size_of(tensor.type).count * static_cast<std::uint64_t>(tensor.shape.elements());
+  if (tensor.layout.empty()) {
+    std::memcpy(stored, row_major, plain);
+  } else {
+    reorder_now(natural_desc(graph, id), row_major, cpu::desc_of(tensor), stored);
+  }
+}
+
+void to_row_major(const Graph& graph, TensorId id, const std::byte* stored, std::byte* row_major) {
+  const Tensor& tensor = graph[id];
+  const auto plain = size_of(tensor.type).count * static_cast<std::uint64_t>(tensor.shape.elements());
+  if (tensor.layout.empty()) {
+    std::memcpy(row_major, stored, plain);
+  } else {
+    reorder_now(cpu::desc_of(tensor), stored, natural_desc(graph, id), row_major);
+  }
+}
+
+}  // namespace terrace::cpu
