@@ -67,7 +67,7 @@ TEST(Safetensors, ReadsBackWhatWasWritten) {
   const TemporaryFolder folder;
   const std::string path = folder / "weights.safetensors";
   SplitMix random(1);
-  for (int round = 0; round < 200 * stress_factor(); ++round) {
+  for (int round = 0; round < 50 * stress_factor(); ++round) {
     const Made made = random_tensors(random);
     const auto tensors = made.tensors();
     Metadata metadata;

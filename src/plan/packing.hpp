@@ -1,0 +1,47 @@
+// Offset packing: gives every tensor of one tier its offset, so that no two that live at the same time
+// overlap and the tier is as small as can be found. This settles fragmentation when a plan is made.
+//
+// An item is one stay of a tensor in the tier, live from its first to its last kernel. Time is the position
+// of a kernel in the order of execution. Pure functions: the same items give the same packing, everywhere.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "terrace/bytes.hpp"
+#include "terrace/result.hpp"
+
+namespace terrace {
+
+struct PackingItem {
+  Bytes size;
+  std::uint32_t first = 0;  ///< position of the first kernel at which it is live
+  std::uint32_t last = 0;   ///< and of the last; not below `first`
+};
+
+struct Packing {
+  std::vector<std::uint64_t> offsets;  ///< one per item, in the items' order, each a multiple of alignment
+  Bytes total;                         ///< what the tier must hold; a multiple of alignment
+  Bytes alignment;
+};
+
+/// Looks at an item already placed, about a nanosecond each. The greedy orders are always all tried; this is
+/// what may be spent on improving the best of them.
+struct PackingEffort {
+  std::uint64_t looks = 100'000'000;
+};
+
+/// The largest sum of sizes, rounded up to `alignment`, that are live at one time: no packing is smaller.
+/// pre: alignment > 0, first <= last, and the rounded sizes add up to less than 2^63
+Bytes live_bytes_bound(std::span<const PackingItem> items, Bytes alignment);
+
+/// A valid packing, small but not always the smallest: that is an NP-hard problem. Takes the best of several
+/// greedy orders, then improves it until it meets live_bytes_bound or the effort is spent.
+/// pre: as for live_bytes_bound
+Packing pack(std::span<const PackingItem> items, Bytes alignment, PackingEffort effort = {});
+
+/// Fails with two items that overlap in both time and offsets, or one that is out of place.
+Result<void> validate(std::span<const PackingItem> items, const Packing& packing);
+
+}  // namespace terrace

@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include "plan/packing.hpp"
+#include "plan/packing_oracle.hpp"
+#include "plan/training_traces.hpp"
+#include "support/stress_factor.hpp"
+
+namespace terrace {
+namespace {
+
+using testing::Items;
+
+Items random_items(SplitMix& random, std::uint64_t most, std::uint64_t kernels, std::uint64_t lifetime) {
+  Items items;
+  const std::uint64_t largest = std::uint64_t{1} << (2 + random.below(18));
+  for (auto left = 1 + random.below(most); left > 0; --left) {
+    const std::uint64_t first = random.below(kernels);
+    const std::uint64_t last = std::min(kernels - 1, first + random.below(lifetime));
+    items.push_back(
+        {Bytes{random.below(largest)}, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last)});
+  }
+  return items;
+}
+
+Items some_items(SplitMix& random, std::uint64_t most) {
+  const std::uint64_t kernels = 1 + random.below(60);
+  return random_items(random, most, kernels, 1 + random.below(kernels));
+}
+
+double ratio(const Packing& packing, Bytes bound) {
+  return static_cast<double>(packing.total.count) / static_cast<double>(bound.count);
+}
+
+TEST(PackingProperty, IsValidAndNeverBelowTheBound) {
+  SplitMix random(1);
+  for (int round = 0; round < 300 * stress_factor(); ++round) {
+    const Items items = some_items(random, 150);
+    const Bytes alignment{std::uint64_t{1} << random.below(9)};
+    const Packing packing = pack(items, alignment, {1'000'000});
+    const auto valid = validate(items, packing);
+    ASSERT_TRUE(valid) << round << ": " << valid.error().message;
+    EXPECT_EQ(packing.alignment, alignment);
+    EXPECT_EQ(packing.total.count % alignment.count, 0u);
+    EXPECT_GE(packing.total, live_bytes_bound(items, alignment)) << round;
+  }
+}
+
+TEST(PackingProperty, TheTotalIsWhereTheHighestItemEnds) {
+  SplitMix random(2);
+  for (int round = 0; round < 100; ++round) {
+    const Items items = some_items(random, 50);
+    const Packing packing = pack(items, Bytes{16}, {1'000'000});
+    std::uint64_t highest = 0;
+    for (std::size_t i = 0; i < items.size(); ++i)
+      highest = std::max(highest, packing.offsets[i] + round_up(items[i].size, Bytes{16}).count);
+    EXPECT_EQ(packing.total.count, highest);
+  }
+}
+
+TEST(PackingProperty, SmallSetsReachTheSmallestTotal) {
+  SplitMix random(3);
+  int rounds = 300 * stress_factor(), smallest = 0, above_bound = 0;
+  for (int round = 0; round < rounds; ++round) {
+    const std::uint64_t kernels = 2 + random.below(8);
+    const Items items = random_items(random, 7, kernels, 1 + kernels / 2);
+    const Bytes optimum = testing::PackingOracle(items, Bytes{1}).smallest_total();
+    const Packing packing = pack(items, Bytes{1});
+    ASSERT_GE(packing.total, optimum) << round << ": the oracle is wrong";
+    smallest += packing.total == optimum;
+    above_bound += optimum > live_bytes_bound(items, Bytes{1});
+    EXPECT_LE(packing.total.count * 100, optimum.count * 105) << round;
+  }
+  EXPECT_GE(smallest * 1000, rounds * 995);
+  EXPECT_GT(above_bound, 0) << "the generator makes only easy sets";
+}
+
+TEST(PackingProperty, IsTheSameEveryTime) {
+  SplitMix random(4);
+  for (int round = 0; round < 20; ++round) {
+    const Items items = some_items(random, 100);
+    EXPECT_EQ(pack(items, Bytes{8}, {300'000}).offsets, pack(items, Bytes{8}, {300'000}).offsets);
+  }
+}
+
+TEST(PackingProperty, ScalesWithItsSizes) {
+  SplitMix random(5);
+  for (int round = 0; round < 20; ++round) {
+    const Items items = some_items(random, 60);
+    Items scaled = items;
+    for (PackingItem& item : scaled) item.size = item.size * 512;
+    const Packing plain = pack(items, Bytes{1}, {300'000}), larger = pack(scaled, Bytes{512}, {300'000});
+    EXPECT_EQ(larger.total, plain.total * 512);
+  }
+}
+
+TEST(PackingProperty, OnlyTheOrderOfTimeMatters) {
+  SplitMix random(6);
+  for (int round = 0; round < 20; ++round) {
+    const Items items = some_items(random, 60);
+    Items later = items;
+    for (PackingItem& item : later) item.first += 1000, item.last += 1000;
+    EXPECT_EQ(pack(later, Bytes{1}, {300'000}).offsets, pack(items, Bytes{1}, {300'000}).offsets);
+  }
+}
+
+TEST(PackingProperty, MoreEffortIsNeverWorse) {
+  SplitMix random(7);
+  for (int round = 0; round < 20; ++round) {
+    const Items items = some_items(random, 100);
+    Bytes before = pack(items, Bytes{1}, {0}).total;
+    for (const std::uint64_t looks : {1000u, 30'000u, 1'000'000u}) {
+      const Bytes after = pack(items, Bytes{1}, {looks}).total;
+      EXPECT_LE(after, before);
+      before = after;
+    }
+  }
+}
+
+TEST(PackingProperty, AnItemMoreNeverLowersTheBound) {
+  SplitMix random(8);
+  for (int round = 0; round < 100; ++round) {
+    Items items = some_items(random, 60);
+    const Bytes before = live_bytes_bound(items, Bytes{4});
+    items.push_back(some_items(random, 1)[0]);
+    EXPECT_GE(live_bytes_bound(items, Bytes{4}), before);
+  }
+}
+
+// ---- What training asks for
+
+struct Trace {
+  const char* name;
+  Items items;
+};
+
+TEST(TrainingPacking, LandsWithinTwoPercentOfTheBound) {
+  const Trace traces[] = {
+      {"chain 20", testing::chain_net(20, 1)},       {"chain 100", testing::chain_net(100, 2)},
+      {"chain 400", testing::chain_net(400, 3)},     {"residual 16", testing::residual_net(16, 4)},
+      {"residual 66", testing::residual_net(66, 5)}, {"dense 60", testing::dense_net(60, 6)},
+      {"dense 132", testing::dense_net(132, 7)},
+  };
+  for (const auto& [name, items] : traces) {
+    const Packing packing = pack(items, Bytes{64}, {20'000'000});
+    ASSERT_TRUE(validate(items, packing)) << name;
+    EXPECT_LE(ratio(packing, live_bytes_bound(items, Bytes{64})), 1.02) << name;
+  }
+}
+
+TEST(TrainingPacking, PacksTenThousandItems) {
+  const Items items = testing::chain_net(1700, 8);
+  ASSERT_GE(items.size(), 10'000u);
+  const Packing packing = pack(items, Bytes{64}, {0});
+  ASSERT_TRUE(validate(items, packing));
+  EXPECT_LE(ratio(packing, live_bytes_bound(items, Bytes{64})), 1.02);
+}
+
+}  // namespace
+}  // namespace terrace
