@@ -12,6 +12,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "terrace/bytes.hpp"
@@ -58,6 +59,7 @@ struct Initial {
   float a = 0, b = 0;
   bool operator==(const Initial&) const = default;
 };
+std::string_view to_string(Initial::Kind kind);
 
 struct Tensor {
   std::string name;
@@ -100,7 +102,8 @@ struct Variant {
 struct Kernel {
   std::string name;
   Operation operation = Operation::custom;
-  Attributes attributes;
+  std::string foreign;    ///< of a custom operation: its name where the graph comes from, or empty
+  Attributes attributes;  ///< those of the operation; a custom one has none
   std::vector<Operand> inputs, outputs;
   TensorId workspace;  ///< none: it needs no scratch
   std::vector<InPlacePair> in_place;
@@ -130,8 +133,15 @@ TensorId find_tensor(const Graph& graph, std::string_view name);
 /// Elements of all trained weights.
 std::int64_t parameters(const Graph& graph);
 
-/// Whether a graph is one: ids in range, views of the right size, nothing read before it is written. Names
-/// the first kernel or tensor that is wrong.
+/// Whether a graph is one. Names the first tensor or kernel that is wrong. What holds of a valid graph:
+/// - Tensors have names, each its own. Extents are not negative, their product fits in 63 bits, and `bytes`
+///   holds all elements. All tensors together have fewer than 2^63 bytes.
+/// - Every id names a tensor, every layer is one. A view has as many elements as its tensor.
+/// - A kernel has as many operands as its operation wants, the attributes of that operation, and writes no
+///   tensor twice. Its in-place pairs name operands it has.
+/// - Nothing is read before it is written, and results are written; inputs and persistent tensors always are.
+/// - A workspace belongs to one kernel, is no operand, and does not outlive it. No other tensor is one.
+/// - Work, times and attributes are finite and not negative where a negative one means nothing.
 Result<void> validate(const Graph& graph);
 
 }  // namespace terrace

@@ -103,6 +103,13 @@ void Differentiation::visit(const Kernel& forward) {
   if (!reached) return;
   net_.layer_ = forward.layer;
   const Operand& out = forward.outputs[0];
+  const bool can_be_loss =
+      forward.operation == Operation::cross_entropy || forward.operation == Operation::binary_cross_entropy;
+  if (is_loss && !can_be_loss)
+    net_.fail(std::string(to_string(forward.operation)) + " is no loss: give backward the losses one by one");
+  if (can_be_loss && has_gradient(out))
+    net_.fail("a loss is the end: nothing computed from " + net_.graph_[out.tensor].name +
+              " can be differentiated");
   switch (forward.operation) {
     case Operation::cross_entropy:
       return loss(forward, Operation::cross_entropy_backward);
@@ -181,7 +188,8 @@ void Differentiation::pointwise(const Kernel& forward, Operation backward, const
 void Differentiation::window(const Kernel& forward, Operation data, Operation weights) {
   const Operand dy = view(gradient_of(forward.outputs[0]));
   // Weights first: x may be freed before the gradient of its own size is made.
-  if (wants(forward.inputs[1])) {
+  if (std::any_of(forward.inputs.begin() + 1, forward.inputs.end(),
+                  [&](const Operand& in) { return wants(in); })) {
     Kernel kernel = start(weights, forward.attributes, {forward.inputs[0], dy});
     std::vector<Value> parts;
     for (std::size_t i = 1; i < forward.inputs.size(); ++i)

@@ -25,7 +25,6 @@ class Sharing {
       }
       for (const InPlacePair& pair : kernel.in_place) try_share(k, kernel, pair);
     }
-    for (TensorId& result : graph_.results) result = owner_[result.index];
     return std::move(graph_);
   }
 
@@ -38,6 +37,8 @@ class Sharing {
     if (!fits(graph_[from], graph_[out.tensor])) return;
     owner_[out.tensor.index] = from;
     last_[from.index] = last_[out.tensor.index];
+    // At once: whoever comes next must see that this memory is kept.
+    std::replace(graph_.results.begin(), graph_.results.end(), out.tensor, from);
     out.tensor = from;
   }
 
@@ -69,10 +70,12 @@ Graph share_in_place(Graph graph) { return drop_unused(Sharing(std::move(graph))
 
 Graph drop_unused(Graph graph) {
   const Lifetimes lifetimes(graph);
+  std::vector<bool> is_result(graph.tensors.size());
+  for (const TensorId result : graph.results) is_result[result.index] = true;
   std::vector<TensorId> renamed(graph.tensors.size());
   std::vector<Tensor> kept;
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    if (!lifetimes[{i}].used) continue;
+    if (!lifetimes[{i}].used && !is_result[i]) continue;
     renamed[i] = {static_cast<std::uint32_t>(kept.size())};
     kept.push_back(std::move(graph.tensors[i]));
   }

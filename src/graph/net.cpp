@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/check.hpp"
+#include "graph/checked_size.hpp"
 #include "graph/work.hpp"
 
 namespace terrace {
@@ -40,7 +40,7 @@ Value Net::parameter(std::string_view name, const Shape& shape, Initial initial)
 void Net::result(Value x) { graph_.results.push_back(x.tensor); }
 
 Value Net::reshape(Value x, const Shape& shape) const {
-  require(x.shape.elements() == shape.elements(),
+  require(checked_size(shape, DataType::f32) && x.shape.elements() == shape.elements(),
           fmt::format("cannot see {} elements of shape {} as {}", x.shape.elements(), to_string(x.shape),
                       to_string(shape)));
   return {x.tensor, shape};
@@ -52,7 +52,9 @@ Value Net::flatten(Value x) const {
 }
 
 Graph Net::finish() && {
-  check(validate(graph_).ok(), "a net builds valid graphs only");
+  // What can still be wrong is how things were named.
+  if (const auto valid = validate(graph_); !valid)
+    throw GraphError(fmt::format("{}: {}", graph_.name, valid.error().message));
   return std::move(graph_);
 }
 
@@ -83,13 +85,16 @@ std::string Net::kernel_name(Operation operation) {
 }
 
 TensorId Net::new_tensor(std::string name, const Shape& shape, TensorKind kind, DataType type) {
+  const auto size = checked_size(shape, type);
+  require(size.has_value(),
+          fmt::format("{} of shape {} has more bytes than 63 bits count", name, to_string(shape)));
   const TensorId id{static_cast<std::uint32_t>(graph_.tensors.size())};
   Tensor tensor;
   tensor.name = std::move(name);
   tensor.shape = shape;
   tensor.type = type;
   tensor.kind = kind;
-  tensor.bytes = size_of(type) * static_cast<std::uint64_t>(shape.elements());
+  tensor.bytes = *size;
   graph_.tensors.push_back(std::move(tensor));
   return id;
 }

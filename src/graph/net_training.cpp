@@ -40,6 +40,8 @@ Gradients Net::accumulate(const Gradients& sum, const Gradients& more) {
 
 void Net::update(const Gradients& gradients, const Optimizer& optimizer) {
   const auto phase = std::exchange(phase_, Phase::update);
+  // A weight that is updated twice in a step has one state: its name must not depend on where that is asked.
+  auto outer_scope = std::exchange(scope_, {});
   const auto outer_layer = layer_;
   for (const auto& [weight, gradient, layer] : gradients) {
     const Value value{weight, graph_[weight].shape};
@@ -52,9 +54,7 @@ void Net::update(const Gradients& gradients, const Optimizer& optimizer) {
     kernel.outputs = {operand(value)};
     for (const char* state : states_of(optimizer)) {
       const TensorId id =
-          new_tensor(unique_name(state + graph_[weight].name), value.shape, TensorKind::optimizer_state);
-      graph_[id].persistent = true;
-      graph_[id].initial = kZeros;
+          persistent(state + graph_[weight].name, value.shape, TensorKind::optimizer_state, kZeros);
       kernel.inputs.push_back(operand({id, value.shape}));
       kernel.outputs.push_back(operand({id, value.shape}));
     }
@@ -63,6 +63,7 @@ void Net::update(const Gradients& gradients, const Optimizer& optimizer) {
     emit(std::move(kernel));
   }
   phase_ = phase;
+  scope_ = std::move(outer_scope);
   layer_ = outer_layer;
 }
 

@@ -8,12 +8,12 @@ namespace terrace {
 /// Lets an output take over an input's memory wherever the kernel allows it and nobody reads the input later.
 Graph share_in_place(Graph graph);
 
-/// Removes tensors no kernel uses.
+/// Removes tensors that no kernel uses and that are no results.
 Graph drop_unused(Graph graph);
 
 /// Reorders kernels, within what they read and write, so that less is live at once: updates run as soon as
-/// their gradient is complete, and independent branches in the order that frees most. Never a higher peak
-/// than before.
+/// their gradient is complete, and independent branches in the order that frees most. The given order stays
+/// unless another one has a lower peak.
 Graph schedule(Graph graph);
 
 }  // namespace terrace

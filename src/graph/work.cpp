@@ -1,5 +1,7 @@
 #include "graph/work.hpp"
 
+#include <algorithm>
+
 namespace terrace {
 namespace {
 
@@ -72,7 +74,7 @@ double flops(const Kernel& kernel) {
       return convolution(in[0], out[0]);
     case Operation::linear:
     case Operation::linear_backward_data:
-      return 2 * elements(in[0]) * elements(out[0]) / static_cast<double>(in[0].shape[0]);
+      return 2 * elements(in[0]) * elements(out[0]) / std::max(1.0, static_cast<double>(in[0].shape[0]));
     case Operation::linear_backward_weights:
       return 2 * elements(out[0]) * static_cast<double>(in[0].shape[0]);
     case Operation::matmul:

@@ -1,0 +1,67 @@
+// Reads JSON that others wrote: every mistake in it becomes one sentence that names its place, such as
+// `kernels[3].inputs[0].tensor: ...`.
+//
+// The reading functions throw JsonError, which the function that offers a format to the world turns into a
+// Result: nothing of this header leaves the library.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace terrace {
+
+class JsonError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Refuses what is no JSON, is nested too deep, has one key twice in an object, or is too large to be meant.
+nlohmann::json parse_json(std::string_view text);
+
+/// Foreign text for a message: in quotes, shortened.
+std::string in_quotes(std::string_view text);
+
+/// One value and the way to it. Borrows the value.
+class JsonValue {
+ public:
+  JsonValue(const nlohmann::json& json, std::string place) : json_(&json), place_(std::move(place)) {}
+
+  const nlohmann::json& json() const { return *json_; }
+  const std::string& place() const { return place_; }
+  [[noreturn]] void fail(const std::string& why) const;
+
+  const std::string& text() const;
+  bool flag() const;
+  /// A whole number within least..most. pre: least >= 0
+  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  double number() const;
+  float single() const;
+  /// Of an array: how many elements, and one of them.
+  std::size_t size() const;
+  JsonValue operator[](std::size_t index) const;
+
+ private:
+  const nlohmann::json* json_;
+  std::string place_;
+};
+
+/// An object of which all keys are known.
+class JsonObject {
+ public:
+  JsonObject(JsonValue value, const std::vector<std::string_view>& known);
+
+  std::optional<JsonValue> find(std::string_view key) const;
+  JsonValue need(std::string_view key) const;
+  [[noreturn]] void fail(const std::string& why) const { value_.fail(why); }
+
+ private:
+  std::string place_of(std::string_view key) const;
+  JsonValue value_;
+};
+
+}  // namespace terrace

@@ -1,0 +1,195 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "graph/attribute_fields.hpp"
+#include "graph/checked_size.hpp"
+#include "graph/signature.hpp"
+#include "terrace/graph.hpp"
+
+namespace terrace {
+namespace {
+
+bool sound(float value) { return std::isfinite(value); }
+bool sound(bool /*value*/) { return true; }
+bool sound(std::uint32_t /*value*/) { return true; }
+bool sound(std::int64_t value) { return value >= 0; }
+bool sound(const Window::Pair& value) { return value[0] >= 0 && value[1] >= 0; }
+
+/// The first field whose number cannot be meant, or null.
+const char* unsound_field(const Attributes& attributes) {
+  const char* first = nullptr;
+  const auto look = [&](const char* name, const auto& value) {
+    if (first == nullptr && !sound(value)) first = name;
+  };
+  std::visit([&](const auto& held) { for_each_field(held, look); }, attributes);
+  return first;
+}
+
+bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
+
+/// Walks the kernels in order and keeps what has been written so far.
+class Validation {
+ public:
+  explicit Validation(const Graph& graph) : graph_(graph), written_(graph.tensors.size()) {
+    for (std::size_t i = 0; i < written_.size(); ++i) {
+      written_[i] = graph.tensors[i].persistent || graph.tensors[i].kind == TensorKind::input;
+    }
+  }
+
+  Result<void> run() {
+    if (auto valid = tensors_are_valid(); !valid) return valid;
+    for (const Kernel& kernel : graph_.kernels) {
+      if (auto valid = kernel_is_valid(kernel); !valid) return valid;
+    }
+    for (const TensorId id : graph_.results) {
+      if (!exists(id)) return wrong("the graph", "names a result that does not exist");
+      if (!written_[id.index]) return wrong(graph_[id].name, "is a result that no kernel writes");
+    }
+    return {};
+  }
+
+ private:
+  Result<void> tensors_are_valid() const {
+    std::unordered_set<std::string_view> names;
+    std::uint64_t left = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
+      const Tensor& tensor = graph_.tensors[i];
+      if (tensor.name.empty()) return wrong(fmt::format("tensor {}", i), "has no name");
+      if (!names.insert(tensor.name).second) return wrong(tensor.name, "is the name of two tensors");
+      if (auto valid = tensor_is_valid(tensor); !valid) return valid;
+      if (tensor.bytes.count > left)
+        return wrong(tensor.name, "brings the tensors' bytes to more than 63 bits count");
+      left -= tensor.bytes.count;
+    }
+    return {};
+  }
+
+  static Result<void> tensor_is_valid(const Tensor& tensor) {
+    const auto size = checked_size(tensor.shape, tensor.type);
+    if (!size) return wrong(tensor.name, fmt::format("has an impossible shape {}", to_string(tensor.shape)));
+    if (tensor.bytes < *size) {
+      return wrong(tensor.name, fmt::format("has {} bytes, but {} {} takes {}", tensor.bytes.count,
+                                            to_string(tensor.type), to_string(tensor.shape), size->count));
+    }
+    if (!sound(tensor.initial.a) || !sound(tensor.initial.b))
+      return wrong(tensor.name, "starts with a number that is not finite");
+    if (tensor.kind == TensorKind::workspace && tensor.persistent)
+      return wrong(tensor.name, "is a workspace and cannot be persistent");
+    return {};
+  }
+
+  Result<void> kernel_is_valid(const Kernel& kernel) {
+    if (kernel.layer >= graph_.layers.size())
+      return wrong(kernel.name, "belongs to a layer that does not exist");
+    for (const auto& check :
+         {&Validation::operation_is_valid, &Validation::operands_are_valid, &Validation::work_is_valid}) {
+      if (auto valid = (this->*check)(kernel); !valid) return valid;
+    }
+    if (auto valid = take_workspace(kernel); !valid) return valid;
+    return write_outputs(kernel);
+  }
+
+  Result<void> operation_is_valid(const Kernel& kernel) const {
+    const auto name = to_string(kernel.operation);
+    const Signature signature = signature_of(kernel.operation);
+    if (!accepts(signature.inputs, kernel.inputs.size())) {
+      return wrong(kernel.name, fmt::format("has {} inputs, but {} reads ({})", kernel.inputs.size(), name,
+                                            signature.inputs));
+    }
+    if (!accepts(signature.outputs, kernel.outputs.size())) {
+      return wrong(kernel.name, fmt::format("has {} outputs, but {} writes ({})", kernel.outputs.size(), name,
+                                            signature.outputs));
+    }
+    if (kernel.attributes.index() != default_attributes(kernel.operation).index())
+      return wrong(kernel.name, fmt::format("has attributes that {} does not take", name));
+    if (const char* field = unsound_field(kernel.attributes))
+      return wrong(kernel.name, fmt::format("has an impossible {}", field));
+    if (!kernel.foreign.empty() && (kernel.operation != Operation::custom || parse_operation(kernel.foreign)))
+      return wrong(kernel.name, fmt::format("calls {} foreign, which it is not", kernel.foreign));
+    return {};
+  }
+
+  Result<void> operands_are_valid(const Kernel& kernel) const {
+    for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
+      for (const Operand& operand : *operands) {
+        if (auto valid = operand_is_valid(kernel, operand); !valid) return valid;
+      }
+    }
+    for (const Operand& operand : kernel.inputs) {
+      if (!written_[operand.tensor.index]) {
+        return wrong(kernel.name,
+                     fmt::format("reads {} before any kernel writes it", graph_[operand.tensor].name));
+      }
+    }
+    for (const InPlacePair& pair : kernel.in_place) {
+      if (pair.input >= kernel.inputs.size() || pair.output >= kernel.outputs.size())
+        return wrong(kernel.name, "pairs an operand in place that it does not have");
+    }
+    return {};
+  }
+
+  Result<void> operand_is_valid(const Kernel& kernel, const Operand& operand) const {
+    if (!exists(operand.tensor)) return wrong(kernel.name, "has an operand that does not exist");
+    const Tensor& tensor = graph_[operand.tensor];
+    if (!checked_size(operand.shape, tensor.type) || operand.shape.elements() != tensor.shape.elements()) {
+      return wrong(kernel.name, fmt::format("sees {} of shape {} as {}", tensor.name, to_string(tensor.shape),
+                                            to_string(operand.shape)));
+    }
+    if (tensor.kind == TensorKind::workspace)
+      return wrong(kernel.name, fmt::format("has the workspace {} as an operand", tensor.name));
+    return {};
+  }
+
+  Result<void> work_is_valid(const Kernel& kernel) const {
+    if (!is_amount(kernel.flops)) return wrong(kernel.name, fmt::format("does {} operations", kernel.flops));
+    for (const Variant& variant : kernel.variants) {
+      if (variant.time && !is_amount(variant.time->count())) {
+        return wrong(kernel.name,
+                     fmt::format("takes {} s as variant '{}'", variant.time->count(), variant.name));
+      }
+    }
+    return {};
+  }
+
+  Result<void> take_workspace(const Kernel& kernel) {
+    if (!kernel.workspace) return {};
+    if (!exists(kernel.workspace)) return wrong(kernel.name, "has a workspace that does not exist");
+    const Tensor& tensor = graph_[kernel.workspace];
+    if (tensor.kind != TensorKind::workspace) {
+      return wrong(kernel.name, fmt::format("takes {} for a workspace, which is of kind {}", tensor.name,
+                                            to_string(tensor.kind)));
+    }
+    if (!workspaces_.insert(kernel.workspace.index).second)
+      return wrong(kernel.name, fmt::format("shares the workspace {} with another kernel", tensor.name));
+    return {};
+  }
+
+  Result<void> write_outputs(const Kernel& kernel) {
+    std::unordered_set<std::uint32_t> outputs;
+    for (const Operand& operand : kernel.outputs) {
+      if (!outputs.insert(operand.tensor.index).second)
+        return wrong(kernel.name, fmt::format("writes {} twice", graph_[operand.tensor].name));
+      written_[operand.tensor.index] = true;
+    }
+    return {};
+  }
+
+  bool exists(TensorId id) const { return id.index < graph_.tensors.size(); }
+  static Error wrong(const std::string& who, const std::string& what) {
+    return {ErrorCode::invalid_argument,
+            fmt::format("{} {}", who.empty() ? "a kernel without a name" : who, what)};
+  }
+
+  const Graph& graph_;
+  std::vector<bool> written_;
+  std::unordered_set<std::uint32_t> workspaces_;
+};
+
+}  // namespace
+
+Result<void> validate(const Graph& graph) { return Validation(graph).run(); }
+
+}  // namespace terrace
