@@ -130,8 +130,9 @@ def binary_cross_entropy(logits, *, target):
 OPS = {
     function.__name__: function
     for function in (
-        conv2d, conv_transpose2d, linear, matmul, max_pool2d, avg_pool2d, batch_norm, layer_norm, softmax, relu, leaky_relu,
-        gelu, tanh, sigmoid, add, mul, concat, split_heads, merge_heads, embedding, lstm, cross_entropy, binary_cross_entropy,
+        conv2d, conv_transpose2d, linear, matmul, max_pool2d, avg_pool2d, batch_norm, layer_norm, softmax, relu,
+        leaky_relu, gelu, tanh, sigmoid, add, mul, concat, split_heads, merge_heads, embedding, lstm, cross_entropy,
+        binary_cross_entropy,
     )
 }  # fmt: skip
 
@@ -165,14 +166,15 @@ def _differentiate(name, outputs, grads, learned):
     for i, grad in grads.items():
         if i >= len(outputs) or not outputs[i].requires_grad or grad.shape != outputs[i].shape:
             shapes = [list(output.shape) for output in outputs if output.requires_grad]
-            raise ValueError(f"op {name}: grad{i} of shape {list(grad.shape)} fits none of the outputs, which are {shapes}")
+            raise ValueError(f"op {name}: grad{i} of shape {list(grad.shape)} does not fit the outputs {shapes}")
     torch.autograd.backward([outputs[i] for i in grads], list(grads.values()))
     return {f"gradient_of_input{i}": torch.zeros_like(x) if x.grad is None else x.grad for i, x in learned.items()}
 
 
 def _numbered(tensors, prefix, gaps=False):
     """Number -> tensor, in order, of the tensors named prefix and a number."""
-    numbers = sorted(int(name[len(prefix) :]) for name in tensors if name.startswith(prefix) and name[len(prefix) :].isdigit())
+    endings = [name[len(prefix) :] for name in tensors if name.startswith(prefix)]
+    numbers = sorted(int(ending) for ending in endings if ending.isdigit())
     if not gaps and numbers != list(range(len(numbers))):
         raise ValueError(f"{prefix}s are numbered {numbers}: they must count from 0 without gaps")
     return {number: tensors[f"{prefix}{number}"] for number in numbers}

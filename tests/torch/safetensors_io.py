@@ -50,6 +50,6 @@ def _tensor(path, name, entry, data):
     begin, end = entry["data_offsets"]
     count = math.prod(entry["shape"])
     if not 0 <= begin <= end <= len(data) or end - begin != count * kind.itemsize:
-        raise ValueError(f"{path}: {name} of shape {entry['shape']} does not fit its offsets {begin} to {end}, file has {len(data)}")
+        raise ValueError(f"{path}: {name} of shape {entry['shape']} is not the bytes {begin} to {end} of {len(data)}")
     values = numpy.frombuffer(data, kind, count, begin).reshape(entry["shape"])
     return torch.from_numpy(values.astype(numpy.int64 if entry["dtype"] == "I32" else kind))

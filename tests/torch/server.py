@@ -15,6 +15,8 @@ import json
 import os
 import sys
 
+# Tests share their machine: threads that wait should not spin. Read once, when torch brings its threads along.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
 import ops

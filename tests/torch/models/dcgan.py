@@ -7,11 +7,12 @@ from torch import nn
 class Generator(nn.Module):
     def __init__(self, latent, width, channels, doublings):
         super().__init__()
-        fan_out = width << doublings
-        layers = [nn.ConvTranspose2d(latent, fan_out, 4, 1, 0, bias=False), nn.BatchNorm2d(fan_out), nn.ReLU(inplace=True)]
-        for _ in range(doublings):
-            fan_in, fan_out = fan_out, fan_out // 2
-            layers += [nn.ConvTranspose2d(fan_in, fan_out, 4, 2, 1, bias=False), nn.BatchNorm2d(fan_out), nn.ReLU(inplace=True)]
+        layers, fan_in = [], latent
+        for i in range(doublings, -1, -1):
+            stride, padding = (2, 1) if layers else (1, 0)
+            layers.append(nn.ConvTranspose2d(fan_in, width << i, 4, stride, padding, bias=False))
+            layers += [nn.BatchNorm2d(width << i), nn.ReLU(inplace=True)]
+            fan_in = width << i
         layers += [nn.ConvTranspose2d(width, channels, 4, 2, 1, bias=False), nn.Tanh()]
         self.main = nn.Sequential(*layers)
 
@@ -26,8 +27,9 @@ class Discriminator(nn.Module):
         super().__init__()
         layers = [nn.Conv2d(channels, width, 4, 2, 1, bias=False), nn.LeakyReLU(0.2, inplace=True)]
         for _ in range(doublings):
-            layers += [nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False), nn.BatchNorm2d(2 * width), nn.LeakyReLU(0.2, inplace=True)]
+            layers.append(nn.Conv2d(width, 2 * width, 4, 2, 1, bias=False))
             width *= 2
+            layers += [nn.BatchNorm2d(width), nn.LeakyReLU(0.2, inplace=True)]
         layers.append(nn.Conv2d(width, 1, 4, 1, 0, bias=False))
         self.main = nn.Sequential(*layers)
 
