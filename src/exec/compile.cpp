@@ -43,7 +43,7 @@ Result<Program> compile(const Graph& graph, unsigned threads) {
   program.threads = threads != 0 ? threads : probe_cores().usable();
   auto lowered = lower(graph, program.threads);
   if (!lowered) return lowered.error();
-  program.graph = share_in_place(std::move(*lowered));
+  program.graph = share_in_place(schedule(std::move(*lowered)));
   assign_offsets(program);
   return program;
 }

@@ -17,7 +17,7 @@ inline const std::vector<std::string_view> kInitial{"kind", "a", "b"};
 inline const std::vector<std::string_view> kKernel{"name",    "operation", "attributes", "inputs",
                                                    "outputs", "workspace", "in_place",   "flops",
                                                    "layer",   "phase",     "variants"};
-inline const std::vector<std::string_view> kOperand{"tensor", "shape", "touched"};
+inline const std::vector<std::string_view> kOperand{"tensor", "shape", "touched", "layout"};
 inline const std::vector<std::string_view> kVariant{"name", "workspace", "time"};
 
 }  // namespace terrace::graph_keys

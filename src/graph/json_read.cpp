@@ -186,12 +186,13 @@ class Reader {
 
   /// The name of a tensor alone, or an object that says how it is seen.
   Operand read_operand(const JsonValue& json) const {
-    const auto whole = [&](TensorId id) { return Operand{id, graph_[id].shape, graph_[id].bytes}; };
+    const auto whole = [&](TensorId id) { return Operand{id, graph_[id].shape, graph_[id].bytes, {}}; };
     if (json.json().is_string()) return whole(tensor_named(json));
     const JsonObject object(json, graph_keys::kOperand);
     Operand operand = whole(tensor_named(object.need("tensor")));
     read_if(object, "shape", operand.shape);
     read_if(object, "touched", operand.touched);
+    read_if(object, "layout", operand.layout);
     return operand;
   }
 

@@ -61,9 +61,11 @@ Json tensor_json(const Tensor& tensor) {
 Json operands_json(const Graph& graph, const std::vector<Operand>& operands) {
   Json json = Json::array();
   for (const Operand& operand : operands) {
-    json.push_back({{"tensor", graph[operand.tensor].name},
-                    {"shape", shape_json(operand.shape)},
-                    {"touched", operand.touched.count}});
+    Json one{{"tensor", graph[operand.tensor].name},
+             {"shape", shape_json(operand.shape)},
+             {"touched", operand.touched.count}};
+    if (!operand.layout.empty()) one["layout"] = operand.layout;
+    json.push_back(std::move(one));
   }
   return json;
 }

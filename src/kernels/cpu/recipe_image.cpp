@@ -99,6 +99,8 @@ Recipe batch_norm_recipe(const Kernel& kernel, const Descs& descs) {
                  {DNNL_ARG_MEAN, Side::input, 2},
                  {DNNL_ARG_VARIANCE, Side::input, 3},
                  {DNNL_ARG_SCALE, Side::input, 4},
+                 // oneDNN 2.6 demands the shift and never reads it.
+                 {DNNL_ARG_SHIFT, Side::input, 4},
                  {DNNL_ARG_DIFF_SRC, Side::output, 0},
                  {DNNL_ARG_DIFF_SCALE, Side::output, 1},
                  {DNNL_ARG_DIFF_SHIFT, Side::output, 2}}};
