@@ -36,6 +36,8 @@ from torch.nn import functional
 
 from models import Gpt2, Lstm, MobileNet
 
+# Small, so that one batch seen again and again is not learned to the end: vanishing gradients are slow denormals.
+LEARNING_RATE = 0.001
 FAST_BLAS = ("openblas", "mkl", "blis", "atlas")
 
 
@@ -47,7 +49,7 @@ class Images:
         self.network = network.to(memory_format=layout)
         self.image = torch.randn(options.batch, 3, 224, 224).to(memory_format=layout)
         self.label = torch.randint(0, 1000, (options.batch,))
-        self.optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9)
+        self.optimizer = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum=0.9)
 
     def loss(self):
         return functional.cross_entropy(self.network(self.image), self.label)
@@ -66,7 +68,7 @@ class Tokens:
 
 
 def gpt2(options):
-    """GPT-2 small; the context is as long as the sequence."""
+    """GPT-2 small, with its initial weights: PyTorch's own embeddings are too large for a tied head."""
     length = options.sequence or 256
     network = Gpt2(50257, max(1024, length), 768, 12, 12, options.dropout)
     for name, parameter in network.named_parameters():
@@ -80,7 +82,7 @@ def lstm(options):
     network = Lstm(10000, 650, 2, options.dropout)
     learned = [parameter for parameter in network.parameters() if parameter.requires_grad]
     shape = (options.sequence or 35, options.batch)
-    return Tokens(network, 10000, shape, torch.optim.SGD(learned, lr=0.01, momentum=0.9))
+    return Tokens(network, 10000, shape, torch.optim.SGD(learned, lr=LEARNING_RATE, momentum=0.9))
 
 
 IMAGE_NETWORKS = {
