@@ -27,9 +27,7 @@ struct Moments {
     excess += x[c] - near;
     squares += (x[c] - near) * (x[c] - near);
   }
-  excess /= count;
-  const float variance = std::max(squares / count - excess * excess, 0.0f);
-  return {near + excess, 1 / std::sqrt(variance + epsilon)};
+  return {near + excess / count, 1 / std::sqrt(squares / count + epsilon)};
 }
 
 /// Adds the row's share to dgamma and dbeta and writes its dx.

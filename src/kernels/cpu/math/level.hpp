@@ -32,8 +32,8 @@ class ForcedLevel {
 
 namespace detail {
 
-// Target strings must be literals. Clang, which builds this for fuzzers and linters alone, has no preferred vector
-// width and vectorises less, which is no error.
+// Target strings must be literals. Clang, which builds this for fuzzers and linters alone, has no preferred
+// vector width and vectorises less, which is no error.
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
