@@ -78,6 +78,10 @@ TEST(NetErrors, NameTheLayerOfFunctions) {
       {"layer fc: matmul of [4, 4] and [3, 4] has unequal inner extents", in_layer([](Net& net, Value x) {
          net.matmul(x, net.input("b", {3, 4}));
        })},
+      {"layer fc: matmul of [1, 4, 4] and [2, 4, 4] has unequal leading extents",
+       in_layer([](Net& net, Value x) {
+         net.matmul(net.reshape(x, {1, 4, 4}), net.input("b", {2, 4, 4}));
+       })},
       {"layer fc: max_pool2d wants an image, not [4, 4]",
        in_layer([](Net& net, Value x) { net.max_pool2d(x, {}); })},
       {"layer fc: pooling wants an image, not [4, 4]",
