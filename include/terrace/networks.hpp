@@ -70,9 +70,10 @@ struct MobileNetOptions {
 };
 Value mobilenet(Net& net, Value image, const MobileNetOptions& options);
 
-/// The example of PyTorch: Radford et al. 2016, images of 64x64.
+/// The example of PyTorch: Radford et al. 2016.
 struct DcganOptions {
   std::int64_t latent = 100, features = 64, channels = 3;
+  std::int64_t side = 64;  ///< of the images: a power of two, at least 8
 };
 /// From noise [batch, latent, 1, 1] to images within -1 and 1; weights `generator.main.N`.
 Value dcgan_generator(Net& net, Value noise, const DcganOptions& options);

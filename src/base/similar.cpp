@@ -23,8 +23,10 @@ std::size_t edits(std::string_view from, std::string_view to) {
   return row.back();
 }
 
+/// The beginning of a longer name is as close as one edit.
 std::size_t distance(std::string_view word, std::string_view known) {
-  return !word.empty() && known.starts_with(word) ? 1 : edits(word, known);
+  const bool begins = known.starts_with(word) || word.starts_with(known);
+  return !word.empty() && begins ? 1 : edits(word, known);
 }
 
 }  // namespace
