@@ -20,7 +20,8 @@ class Adversaries {
     judge(part, "d_fake", fakes_.back(), 0, kDiscriminator, sum);
   }
 
-  /// pre: the discriminator's step was made for as many parts
+  /// What the generator left of all parts has waited for the discriminator's update, so that splitting the
+  /// batch saves only the discriminator's share. pre: the discriminator's step was made for as many parts
   void step_generator(const std::vector<Part>& parts, std::optional<Gradients>& sum) {
     for (std::size_t i = 0; i < parts.size(); ++i) judge(parts[i], "g", fakes_[i], 1, kGenerator, sum);
   }
