@@ -1,6 +1,7 @@
 // A child process that answers one line for each line it is sent.
 #pragma once
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,14 +22,13 @@ class LineProcess {
   LineProcess(const std::vector<std::string>& command, const std::vector<std::string>& settings)
       : name_(command[0]) {
     int to_child[2], from_child[2];
-    if (pipe(to_child) != 0 || pipe(from_child) != 0) throw std::runtime_error("cannot make a pipe");
+    // Closed in other children: one that held this pipe open would keep its reader waiting for ever.
+    if (pipe2(to_child, O_CLOEXEC) != 0 || pipe2(from_child, O_CLOEXEC) != 0)
+      throw std::runtime_error("cannot make a pipe");
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, to_child[0], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
-    for (const int end : {to_child[0], to_child[1], from_child[0], from_child[1]}) {
-      posix_spawn_file_actions_addclose(&actions, end);
-    }
     std::vector<char*> arguments = pointers(command);
     std::vector<std::string> variables = settings;
     for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
