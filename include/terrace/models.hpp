@@ -27,9 +27,8 @@ struct ModelInfo {
 };
 
 struct ModelOptions {
-  std::optional<std::int64_t> batch{};  ///< without it as in ModelInfo
-  std::optional<std::int64_t>
-      sequence;  ///< tokens in a row, for models of sequences; without it as published
+  std::optional<std::int64_t> batch{};     ///< without it as in ModelInfo
+  std::optional<std::int64_t> sequence{};  ///< tokens in a row, where there are any; without it as published
   /// The batch is worked on in so many equal parts, forward and backward for one after the other: less memory
   /// for the same gradients, but for what depends on a whole batch, as batch normalisation does.
   std::int64_t micro_batches = 1;

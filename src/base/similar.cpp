@@ -12,10 +12,10 @@ constexpr std::size_t kMost = 3;
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < from.size(); ++i) {
+  for (const char letter : from) {
     std::size_t diagonal = row[0]++;
     for (std::size_t j = 0; j < to.size(); ++j) {
-      const std::size_t replaced = diagonal + (from[i] == to[j] ? 0 : 1);
+      const std::size_t replaced = diagonal + (letter == to[j] ? 0 : 1);
       diagonal = row[j + 1];
       row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
     }
@@ -23,8 +23,10 @@ std::size_t edits(std::string_view from, std::string_view to) {
   return row.back();
 }
 
+/// The beginning of a longer name is as close as one edit.
 std::size_t distance(std::string_view word, std::string_view known) {
-  return !word.empty() && known.starts_with(word) ? 1 : edits(word, known);
+  const bool begins = known.starts_with(word) || word.starts_with(known);
+  return !word.empty() && begins ? 1 : edits(word, known);
 }
 
 }  // namespace

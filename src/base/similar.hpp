@@ -7,8 +7,8 @@
 
 namespace terrace {
 
-/// The words closest to `word`, closest first, at most three: those it begins, and those that few edits away.
-/// Empty where none is close.
+/// The words closest to `word`, closest first, at most three: those it begins or is begun by, and those a few
+/// edits away. Empty where none is close.
 std::vector<std::string_view> similar(std::string_view word, const std::vector<std::string_view>& known);
 
 /// `a, b and c`

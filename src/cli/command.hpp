@@ -13,5 +13,6 @@ struct BadInput : std::runtime_error {
 };
 
 void add_doctor(CLI::App& app);
+void add_models(CLI::App& app);
 
 }  // namespace terrace::cli

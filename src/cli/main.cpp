@@ -52,6 +52,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "terrace " TERRACE_VERSION);
   app.require_subcommand(0, 1);
   terrace::cli::add_doctor(app);
+  terrace::cli::add_models(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());

@@ -15,6 +15,16 @@ Net::Conv by_two() {
 /// Between an image of 4x4 and one of 1x1.
 Net::Conv by_four() { return {.kernel = {4, 4}, .bias = false, .initial = normal(kDeviation)}; }
 
+/// How often an image of 4x4 doubles before the last layer makes it whole.
+int doublings(const DcganOptions& options) {
+  int times = 0;
+  while (8 << times < options.side) ++times;
+  if (8 << times != options.side)
+    throw GraphError("dcgan makes images whose side is a power of two from 8 on, not " +
+                     std::to_string(options.side));
+  return times;
+}
+
 std::string place(int number) { return "main." + std::to_string(number); }
 
 Value norm(Net& net, const std::string& name, Value x, const NormAttributes& options = {}) {
@@ -27,11 +37,12 @@ Value norm(Net& net, const std::string& name, Value x, const NormAttributes& opt
 
 Value dcgan_generator(Net& net, Value x, const DcganOptions& options) {
   const auto scope = net.scope("generator");
-  x = net.conv_transpose2d(place(0), x, 8 * options.features, by_four());
+  const int times = doublings(options);
+  x = net.conv_transpose2d(place(0), x, options.features << times, by_four());
   x = norm(net, place(1), x, kNormRelu);
   int number = 3;  // in the example's list, where relu counts too
-  for (const std::int64_t growth : {4, 2, 1}) {
-    x = net.conv_transpose2d(place(number), x, growth * options.features, by_two());
+  for (int i = times - 1; i >= 0; --i) {
+    x = net.conv_transpose2d(place(number), x, options.features << i, by_two());
     x = norm(net, place(number + 1), x, kNormRelu);
     number += 3;
   }
@@ -42,8 +53,8 @@ Value dcgan_discriminator(Net& net, Value x, const DcganOptions& options) {
   const auto scope = net.scope("discriminator");
   x = net.leaky_relu(net.conv2d(place(0), x, options.features, by_two()), kSlope);
   int number = 2;
-  for (const std::int64_t growth : {2, 4, 8}) {
-    x = net.conv2d(place(number), x, growth * options.features, by_two());
+  for (int i = 1; i <= doublings(options); ++i) {
+    x = net.conv2d(place(number), x, options.features << i, by_two());
     x = net.leaky_relu(norm(net, place(number + 1), x), kSlope);
     number += 3;
   }

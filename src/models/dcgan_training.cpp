@@ -1,18 +1,18 @@
 #include "models/training.hpp"
-#include "terrace/networks.hpp"
 
 namespace terrace::zoo {
 namespace {
 
 constexpr std::string_view kGenerator = "generator.", kDiscriminator = "discriminator.";
-constexpr std::int64_t kSide = 64;
 
 class Adversaries {
  public:
-  explicit Adversaries(std::string_view name) : net_(std::string(name)) {}
+  Adversaries(std::string_view name, const networks::DcganOptions& options)
+      : net_(std::string(name)), options_(options) {}
 
   void step_discriminator(const Part& part, std::optional<Gradients>& sum) {
-    const Value real = net_.input(part.name("image"), {part.batch, options_.channels, kSide, kSide});
+    const Value real =
+        net_.input(part.name("image"), {part.batch, options_.channels, options_.side, options_.side});
     judge(part, "d_real", real, 1, kDiscriminator, sum);
     const Value noise = net_.input(part.name("noise"), {part.batch, options_.latent, 1, 1});
     fakes_.push_back(networks::dcgan_generator(net_, noise, options_));
@@ -20,7 +20,8 @@ class Adversaries {
     judge(part, "d_fake", fakes_.back(), 0, kDiscriminator, sum);
   }
 
-  /// pre: the discriminator's step was made for as many parts
+  /// What the generator left of all parts has waited for the discriminator's update, so that splitting the
+  /// batch saves only the discriminator's share. pre: the discriminator's step was made for as many parts
   void step_generator(const std::vector<Part>& parts, std::optional<Gradients>& sum) {
     for (std::size_t i = 0; i < parts.size(); ++i) judge(parts[i], "g", fakes_[i], 1, kGenerator, sum);
   }
@@ -52,8 +53,8 @@ class Adversaries {
 
 }  // namespace
 
-Graph dcgan_graph(std::string_view name, const Step& step) {
-  Adversaries adversaries(name);
+Graph dcgan_graph(std::string_view name, const Step& step, const networks::DcganOptions& options) {
+  Adversaries adversaries(name, options);
   const std::vector<Part> parts = parts_of(step);
   std::optional<Gradients> discriminator, generator;
   for (const Part& part : parts) adversaries.step_discriminator(part, discriminator);

@@ -24,6 +24,7 @@ struct LanguageModel {
   Value (*logits)(Net&, Value tokens);
 };
 
+/// Whatever is no single loss.
 struct OwnStep {
   Graph (*build)(std::string_view name, const Step&);
 };

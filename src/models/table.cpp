@@ -104,7 +104,7 @@ constexpr std::array kTable{
           imagenet([](Net& net, Value image) { return mobilenet(net, image, {}); })},
     Model{{"dcgan", "generator and discriminator, 64x64", "Radford et al. 2016, as PyTorch's example", 64},
           kAdamOfDcgan,
-          OwnStep{dcgan_graph}},
+          OwnStep{[](std::string_view name, const Step& step) { return dcgan_graph(name, step, {}); }}},
     Model{{"lstm", "2 layers of 650 for the Penn Treebank", "Zaremba et al. 2014, medium", 20},
           kPlainSgd,
           LanguageModel{LanguageModel::Order::time_first, 35, 0,

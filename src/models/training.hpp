@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "terrace/net.hpp"
+#include "terrace/networks.hpp"
 
 namespace terrace::zoo {
 
@@ -41,6 +41,6 @@ Graph training_graph(std::string_view name, const Step& step,
 
 /// A discriminator's step on real and on generated images, its update, and a generator's step through the
 /// discriminator as it is now.
-Graph dcgan_graph(std::string_view name, const Step& step);
+Graph dcgan_graph(std::string_view name, const Step& step, const networks::DcganOptions& options);
 
 }  // namespace terrace::zoo

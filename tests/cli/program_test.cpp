@@ -1,47 +1,18 @@
 // The built program as a user meets it: what it prints, where, and how it ends.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/temporary_tree.hpp"
+#include "cli/program.hpp"
 #include "terrace/version.hpp"
 
 namespace terrace {
 namespace {
 
-struct Outcome {
-  int code;
-  std::string out, err;
-};
-
-class Program : public testing::Test {
- protected:
-  Outcome run(const std::string& arguments) {
-    const std::string command = "cd " + work().string() + " && " TERRACE_PROGRAM " " + arguments + " > " +
-                                (tree_.path() / "out").string() + " 2> " + (tree_.path() / "err").string();
-    const int status = std::system(command.c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, tree_.read("out"), tree_.read("err")};
-  }
-  std::filesystem::path work() const {
-    std::filesystem::create_directories(tree_.path() / "work");
-    return tree_.path() / "work";
-  }
-  // Bad input: nothing on standard output, one line that starts with the program's name on the other.
-  void expect_complaint(const std::string& arguments, const std::string& part) {
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.code, 2) << arguments;
-    EXPECT_EQ(outcome.out, "") << arguments;
-    EXPECT_TRUE(outcome.err.starts_with("terrace: ")) << outcome.err;
-    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  }
-
-  test::TemporaryTree tree_;
-};
+using test::Outcome;
+using test::Program;
 
 TEST_F(Program, PrintsItsVersion) {
   const Outcome outcome = run("--version");
