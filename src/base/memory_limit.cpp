@@ -92,4 +92,8 @@ Bytes memory_on_node(unsigned node, const fs::path& root) {
   return Bytes{(of("MemFree:") + of("Active(file):") + of("Inactive(file):")) << 10};
 }
 
+Bytes peak_resident(const fs::path& root) {
+  return Bytes{field(root / "proc/self/status", "VmHWM:").value_or(0) << 10};
+}
+
 }  // namespace terrace

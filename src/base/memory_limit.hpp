@@ -22,4 +22,7 @@ MemoryLimit memory_limit(const std::filesystem::path& root = "/");
 /// The same for one NUMA node; zero where the node does not exist or has no memory.
 Bytes memory_on_node(unsigned node, const std::filesystem::path& root = "/");
 
+/// The most memory this process has had resident at once; zero where the kernel does not say.
+Bytes peak_resident(const std::filesystem::path& root = "/");
+
 }  // namespace terrace

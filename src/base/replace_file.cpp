@@ -44,6 +44,13 @@ class Replacement {
   Replacement(const Replacement&) = delete;
   Replacement& operator=(const Replacement&) = delete;
 
+  Result<void> try_out() {
+    if (const auto fine = inspect(); !fine) return fine;
+    const Descriptor file(create());
+    if (file.number() < 0) return refused_create(errno);
+    return {};
+  }
+
   Result<void> run(std::span<const std::span<const std::byte>> pieces) {
     if (const auto fine = inspect(); !fine) return fine;
     const Descriptor file(create());
@@ -184,6 +191,10 @@ Result<void> replace_file(const std::filesystem::path& path,
   Bytes size{0};
   for (const auto piece : pieces) size += Bytes{piece.size()};
   return Replacement(path, size).run(pieces);
+}
+
+Result<void> check_replaceable(const std::filesystem::path& path) {
+  return Replacement(path, Bytes{0}).try_out();
 }
 
 }  // namespace terrace

@@ -17,4 +17,7 @@ namespace terrace {
 Result<void> replace_file(const std::filesystem::path& path,
                           std::span<const std::span<const std::byte>> pieces);
 
+/// Whether `replace_file` could start at this path now; fails and throws as it does. Leaves nothing behind.
+Result<void> check_replaceable(const std::filesystem::path& path);
+
 }  // namespace terrace

@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <stdexcept>
 
+#include "terrace/result.hpp"
+
 namespace terrace::cli {
 
 /// What the user asked for cannot be done as asked.
@@ -12,7 +14,22 @@ struct BadInput : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The value, or BadInput with the reason why there is none.
+template <class T>
+T expect(Result<T> result) {
+  if (!result) throw BadInput(result.error().message);
+  return *std::move(result);
+}
+inline void expect(const Result<void>& result) {
+  if (!result) throw BadInput(result.error().message);
+}
+
+/// The user stopped the command, which told all there is to tell.
+struct Interrupted {};
+
 void add_doctor(CLI::App& app);
 void add_models(CLI::App& app);
+void add_profile(CLI::App& app);
+void add_train(CLI::App& app);
 
 }  // namespace terrace::cli

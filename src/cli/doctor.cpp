@@ -1,13 +1,12 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/doctor_json.hpp"
 #include "cli/json_file.hpp"
+#include "cli/progress.hpp"
 #include "machine/checkup.hpp"
 
 namespace terrace::cli {
@@ -16,27 +15,6 @@ namespace {
 struct Request {
   std::string folder;  ///< empty = the current one
   std::string json;
-};
-
-// A line that overwrites itself while someone watches, and is gone in the end.
-class ProgressLine {
- public:
-  ProgressLine() : watched_(isatty(STDERR_FILENO) != 0) {}
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-  ~ProgressLine() { show(""); }
-
-  Progress measuring(std::string what) {
-    return [this, what = std::move(what)](double share) {
-      show(fmt::format("{}: {:3.0f}%", what, share * 100));
-    };
-  }
-
- private:
-  void show(const std::string& text) const {
-    if (watched_) std::fprintf(stderr, "\r%-40s%s", text.c_str(), text.empty() ? "\r" : "");
-  }
-  bool watched_;
 };
 
 Computer look_and_show_progress(const std::filesystem::path& folder) {

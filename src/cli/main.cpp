@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kMisused = 2;
+constexpr int kInterrupted = 130;  // as shells report a program that Ctrl-C ended
 
 std::string one_line(std::string text) {
   const auto end = text.find_last_not_of('\n');
@@ -53,6 +54,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   terrace::cli::add_doctor(app);
   terrace::cli::add_models(app);
+  terrace::cli::add_train(app);
+  terrace::cli::add_profile(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());
@@ -71,6 +74,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const terrace::cli::Interrupted&) {
+    return kInterrupted;
   } catch (const terrace::cli::BadInput& error) {
     return complain(error.what(), kMisused);
   } catch (const std::exception& error) {

@@ -1,5 +1,6 @@
 #include "data/batches.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -25,17 +26,33 @@ Batches::Batches(const LabelledImages& data, std::size_t batch, std::uint64_t se
 }
 
 void Batches::fill(std::uint64_t step, std::span<float> images, std::span<std::int32_t> labels) {
-  const std::size_t pixels = data_->pixels_per_image();
-  check(images.size() == batch_ * pixels, "the memory for pictures is not that of a batch");
-  check(labels.size() == batch_, "the memory for labels is not that of a batch");
+  check_room(images, labels);
   shuffle(step / steps_per_epoch());
   const std::size_t start = step % steps_per_epoch() * batch_;
-  for (std::size_t i = 0; i < batch_; ++i) {
-    const std::size_t picture = order_[start + i];
-    labels[i] = data_->labels[picture];
-    const std::uint8_t* from = data_->pixels.data() + picture * pixels;
-    for (std::size_t j = 0; j < pixels; ++j) images[i * pixels + j] = normalised_[from[j]];
-  }
+  for (std::size_t i = 0; i < batch_; ++i)
+    copy(order_[start + i], images.data() + i * data_->pixels_per_image(), labels[i]);
+}
+
+std::size_t Batches::fill_in_order(std::size_t first, std::span<float> images,
+                                   std::span<std::int32_t> labels) const {
+  check_room(images, labels);
+  const std::size_t count = std::min(batch_, data_->count() - std::min(first, data_->count()));
+  for (std::size_t i = 0; i < count; ++i)
+    copy(first + i, images.data() + i * data_->pixels_per_image(), labels[i]);
+  return count;
+}
+
+void Batches::check_room(std::span<float> images, std::span<std::int32_t> labels) const {
+  check(images.size() == batch_ * data_->pixels_per_image(),
+        "the memory for pictures is not that of a batch");
+  check(labels.size() == batch_, "the memory for labels is not that of a batch");
+}
+
+void Batches::copy(std::size_t picture, float* image, std::int32_t& label) const {
+  label = data_->labels[picture];
+  const std::size_t pixels = data_->pixels_per_image();
+  const std::uint8_t* from = data_->pixels.data() + picture * pixels;
+  for (std::size_t j = 0; j < pixels; ++j) image[j] = normalised_[from[j]];
 }
 
 // Fisher-Yates, from the start each time: an epoch's order does not depend on the one before.

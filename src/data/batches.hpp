@@ -28,7 +28,13 @@ class Batches {
   /// pre: images.size() == batch() * data.pixels_per_image() and labels.size() == batch()
   void fill(std::uint64_t step, std::span<float> images, std::span<std::int32_t> labels);
 
+  /// Writes the pictures from number `first` on as they are stored, at most a batch of them, and returns how
+  /// many there were. pre: as in fill()
+  std::size_t fill_in_order(std::size_t first, std::span<float> images, std::span<std::int32_t> labels) const;
+
  private:
+  void check_room(std::span<float> images, std::span<std::int32_t> labels) const;
+  void copy(std::size_t picture, float* image, std::int32_t& label) const;
   void shuffle(std::uint64_t epoch);
 
   const LabelledImages* data_;

@@ -84,6 +84,13 @@ TEST_F(MemoryLimitTest, OfANodeCountsItsPageCache) {
   EXPECT_EQ(memory_on_node(4, root_.path()), 0_B);
 }
 
+TEST_F(MemoryLimitTest, PeakIsWhatTheKernelSawResident) {
+  EXPECT_EQ(peak_resident(root_.path()), 0_B);
+  put("proc/self/status", "Name:\tx\nVmPeak:\t  900 kB\nVmHWM:\t  300 kB\nVmRSS:\t  200 kB\n");
+  EXPECT_EQ(peak_resident(root_.path()), 300_KiB);
+  EXPECT_GT(peak_resident(), 1_MiB);
+}
+
 TEST(MemoryLimitHere, IsLessThanTheComputerHas) {
   const MemoryLimit limit = memory_limit();
   EXPECT_GT(limit.available, 16_MiB);

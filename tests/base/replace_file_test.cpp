@@ -67,6 +67,9 @@ TEST(ReplaceFile, RefusesWhatIsNoFile) {
     const auto written = replace(path, "one");
     ASSERT_FALSE(written) << path;
     EXPECT_NE(written.error().message.find(part), std::string::npos) << written.error().message;
+    const auto checked = check_replaceable(path);
+    ASSERT_FALSE(checked) << path;
+    EXPECT_EQ(checked.error().message, written.error().message);
   };
   expect_refused(folder.path(), "not a regular file");
   expect_refused("/dev/null", "not a regular file");
@@ -75,6 +78,15 @@ TEST(ReplaceFile, RefusesWhatIsNoFile) {
   std::ofstream(folder / "file") << "x";
   expect_refused(folder / "file/x", "does not exist; create it");
   expect_refused(folder / std::string(300, 'x').c_str(), "name another path");
+}
+
+TEST(ReplaceFile, CanBeTriedOutWithoutATrace) {
+  const TemporaryFolder folder;
+  EXPECT_TRUE(check_replaceable(folder / "x"));
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  replace(folder / "x", "old").value();
+  EXPECT_TRUE(check_replaceable(folder / "x"));
+  EXPECT_EQ(contents(folder / "x"), "old");
 }
 
 TEST(ReplaceFile, RefusesMoreThanTheProcessMayWrite) {

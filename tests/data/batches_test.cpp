@@ -123,6 +123,20 @@ TEST(Batches, EveryPictureIsAsLikelyInEveryPlace) {
     for (const int count : place) EXPECT_NEAR(count, kEpochs / 5, 285);
 }
 
+TEST(Batches, GivesThePicturesAsStoredToTheLastOne) {
+  const LabelledImages data = numbered(23);
+  const Batches source(data, 10, 1);
+  Batch batch(10);
+  EXPECT_EQ(source.fill_in_order(10, batch.images, batch.labels), 10u);
+  EXPECT_EQ(batch.pictures(), (std::vector<int>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
+  EXPECT_EQ(batch.labels, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(source.fill_in_order(20, batch.images, batch.labels), 3u);
+  EXPECT_EQ(batch.pictures()[2], 22);
+  EXPECT_EQ(batch.pictures()[3], 13) << "what is not there changes nothing";
+  EXPECT_EQ(source.fill_in_order(23, batch.images, batch.labels), 0u);
+  EXPECT_EQ(source.fill_in_order(1000, batch.images, batch.labels), 0u);
+}
+
 TEST(Batches, RejectsWrongCalls) {
   const LabelledImages data = numbered(10);
   EXPECT_THROW(Batches(data, 0, 1), std::logic_error);

@@ -1,0 +1,56 @@
+// A network of your own: described with Net, made ready for this processor, trained until it tells two kinds
+// of points apart, those inside a circle and those outside.
+#include <cstdio>
+#include <random>
+#include <terrace/net.hpp>
+#include <terrace/trainer.hpp>
+
+namespace {
+
+using terrace::Value;
+constexpr std::int64_t kBatch = 64;
+
+// readme: begin
+terrace::Graph circle_network() {
+  terrace::Net net("circle");
+  const Value point = net.input("point", {kBatch, 2});
+  const Value label = net.input("label", {kBatch}, terrace::DataType::i32);
+  const Value hidden = net.relu(net.linear("fc1", point, 32));
+  net.train(net.cross_entropy(net.linear("fc2", hidden, 2), label), {.kind = terrace::Optimizer::Kind::adam});
+  return std::move(net).finish();
+}
+// readme: end
+
+void fill(terrace::Trainer& trainer, std::mt19937& random) {
+  const auto points = trainer.input("point");
+  const auto labels = trainer.integer_input("label");
+  std::uniform_real_distribution<float> coordinate(-1, 1);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const float x = points[2 * i] = coordinate(random), y = points[2 * i + 1] = coordinate(random);
+    labels[i] = x * x + y * y < 0.6F ? 1 : 0;
+  }
+}
+
+}  // namespace
+
+int main() try {
+  auto trainer =
+      terrace::Trainer::start(terrace::compile(circle_network()).value(), {.learning_rate = 0.01F}).value();
+  std::printf("%lld parameters in %s\n", static_cast<long long>(parameters(trainer.program().graph)),
+              readable(trainer.program().arena).c_str());
+  std::mt19937 random(1);
+  constexpr int kMostSteps = 2000;
+  constexpr float kLearnt = 0.1F;
+  for (int step = 1; step <= kMostSteps; ++step) {
+    fill(trainer, random);
+    trainer.step();
+    const float loss = trainer.result(0)[0];
+    if (step % 100 == 0 || loss < kLearnt) std::printf("step %4d, loss %.4f\n", step, loss);
+    if (loss < kLearnt) return 0;
+  }
+  std::fprintf(stderr, "the loss did not fall below %.1f\n", kLearnt);
+  return 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 1;
+}

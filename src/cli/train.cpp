@@ -1,0 +1,123 @@
+#include "cli/train.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/checks.hpp"
+#include "cli/command.hpp"
+#include "cli/json_file.hpp"
+#include "exec/evaluate.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace::cli {
+namespace {
+
+/// What went wrong; the rest of the report is made all the same.
+std::optional<std::string> save(const TrainRequest& request, const TrainSetup& setup) try {
+  if (request.save.empty()) return std::nullopt;
+  const auto saved = setup.trainer->save_weights(request.save);
+  return saved ? std::nullopt : std::optional(saved.error().message);
+} catch (const EnvironmentError& error) {
+  return error.what();
+}
+
+void evaluate(const TrainRequest& request, const TrainSetup& setup, TrainRecord& record) {
+  if (!request.evaluate || record.end != TrainRecord::End::complete) return;
+  record.test_accuracy = expect(accuracy(request.model, *setup.trainer, *setup.test_pictures));
+}
+
+std::string divergence(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
+  return fmt::format("the loss was {} at step {}: lower --learning-rate, which was {}{}", record.loss.back(),
+                     record.steps(), setup.learning_rate,
+                     request.save.empty() ? "" : "; the weights were not saved");
+}
+
+void run_train(const TrainRequest& request) {
+  const Interrupt interrupt;
+  std::unique_ptr<JsonFile> json;
+  if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  ProgressLine line;
+  TrainSetup setup = set_up(request, line);
+  TrainRecord record = train(request, setup, interrupt, line);
+  const bool diverged = record.end == TrainRecord::End::diverged;
+  const auto unsaved = diverged ? std::nullopt : save(request, setup);
+  line.show("evaluating");
+  evaluate(request, setup, record);
+  line.clear();
+  if (json) json->write(to_json(request, setup, record));
+  if (diverged) throw std::runtime_error(divergence(request, setup, record));
+  print_summary(request, setup, record);
+  if (unsaved) throw std::runtime_error(*unsaved);
+  if (record.end == TrainRecord::End::interrupted) throw Interrupted();
+}
+
+void add_model_options(CLI::App& command, TrainRequest& request) {
+  command.add_option("model", request.model, "Name of the network: see terrace models")
+      ->type_name("MODEL")
+      ->required();
+  command.add_option("--batch", request.options.batch, "Samples per step (default: the model's own)")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command.add_option("--sequence", request.options.sequence, "Tokens in a row, for models of sequences")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command
+      .add_option("--micro-batches", request.options.micro_batches,
+                  "Equal parts that a batch is worked on in, one after the other (default: 1)")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command.add_option("--optimizer", request.optimizer, "sgd or adam (default: the model's own)")
+      ->type_name("NAME")
+      ->check(one_of({"sgd", "adam"}));
+}
+
+void add_run_options(CLI::App& command, TrainRequest& request) {
+  command.add_option("--steps", request.steps, "Steps to train (default: 20)")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command.add_option("--seed", request.seed, "Of weights, data and dropout (default: 0)")
+      ->type_name("N")
+      ->check(whole_number(std::uint64_t{0}));
+  command
+      .add_option("--threads", request.threads, "Threads to compute with (default: all this process may use)")
+      ->type_name("N")
+      ->check(whole_number(1U, 1024U));
+  command.add_option("--learning-rate", request.learning_rate, "Default: 0.01 for sgd, 0.001 for adam")
+      ->type_name("X")
+      ->check(positive_number());
+  command
+      .add_option("--schedule", request.schedule,
+                  "How the learning rate goes on: constant (default) or cosine, which falls to zero")
+      ->type_name("NAME")
+      ->check(one_of({"constant", "cosine"}));
+}
+
+void add_file_options(CLI::App& command, TrainRequest& request) {
+  command.add_option("--data", request.data, "synthetic (default) or fashion-mnist")
+      ->type_name("NAME")
+      ->check(one_of({"synthetic", "fashion-mnist"}));
+  command.add_option("--data-folder", request.data_folder, "Where the files of the dataset are")
+      ->type_name("DIR");
+  command.add_flag("--evaluate", request.evaluate, "In the end, classify the test pictures of the dataset");
+  command.add_option("--save", request.save, "Write the trained weights to this file (safetensors)")
+      ->type_name("FILE");
+  command
+      .add_option("--load", request.load,
+                  "Start from the weights in this file; data and optimizer start anew")
+      ->type_name("FILE");
+  command.add_option("--json", request.json, "Also write the result to this file")->type_name("FILE");
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto request = std::make_shared<TrainRequest>();
+  CLI::App* command = app.add_subcommand("train", "Trains a model of the zoo");
+  add_model_options(*command, *request);
+  add_run_options(*command, *request);
+  add_file_options(*command, *request);
+  command->callback([request] { run_train(*request); });
+}
+
+}  // namespace terrace::cli

@@ -1,0 +1,105 @@
+#include <fmt/format.h>
+
+#include "base/replace_file.hpp"
+#include "base/similar.hpp"
+#include "cli/command.hpp"
+#include "cli/train.hpp"
+#include "data/safetensors.hpp"
+#include "exec/picture_data.hpp"
+#include "exec/synthetic_data.hpp"
+
+namespace terrace::cli {
+namespace {
+
+ModelOptions options_of(const TrainRequest& request) {
+  ModelOptions options = request.options;
+  if (request.optimizer == "sgd") options.optimizer = Optimizer{.kind = Optimizer::Kind::sgd};
+  if (request.optimizer == "adam") options.optimizer = Optimizer{.kind = Optimizer::Kind::adam};
+  return options;
+}
+
+std::int64_t batch_of(const TrainRequest& request) {
+  for (const ModelInfo& info : models()) {
+    if (info.name == request.model) return request.options.batch.value_or(info.batch);
+  }
+  return 0;
+}
+
+/// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
+float usual_rate(const Graph& graph) {
+  for (const Kernel& kernel : graph.kernels) {
+    if (kernel.operation == Operation::adam) return 1e-3F;
+  }
+  return 1e-2F;
+}
+
+std::string models_for_fashion_mnist() {
+  std::vector<std::string_view> names;
+  for (const ModelInfo& info : models()) {
+    const auto graph = build_model(info.name, {.batch = 1});
+    if (graph && takes_fashion_mnist(*graph)) names.push_back(info.name);
+  }
+  return enumerated(names, "or");
+}
+
+void check_files(const TrainRequest& request) {
+  if (!request.save.empty()) expect(check_replaceable(request.save));
+  if (!request.load.empty()) expect(safetensors::read(request.load));
+}
+
+void check_data_options(const TrainRequest& request) {
+  if (request.data == "fashion-mnist") return;
+  if (request.evaluate)
+    throw BadInput("--evaluate needs pictures whose classes are known: add --data fashion-mnist");
+  if (!request.data_folder.empty()) throw BadInput("--data-folder is of no use without --data fashion-mnist");
+}
+
+std::unique_ptr<LabelledImages> pictures_of(const TrainRequest& request, DataSplit split) {
+  return std::make_unique<LabelledImages>(expect(request.data_folder.empty()
+                                                     ? load_fashion_mnist(split)
+                                                     : load_fashion_mnist(split, request.data_folder)));
+}
+
+void set_up_pictures(const TrainRequest& request, const Graph& graph, TrainSetup& setup) {
+  if (!takes_fashion_mnist(graph)) {
+    throw BadInput(
+        fmt::format("{} does not take the pictures of fashion-mnist, 28x28 grey in ten classes: train {}, or "
+                    "leave out --data",
+                    request.model, models_for_fashion_mnist()));
+  }
+  setup.pictures = pictures_of(request, DataSplit::train);
+  if (static_cast<std::uint64_t>(setup.batch) > setup.pictures->count()) {
+    throw BadInput(
+        fmt::format("a batch of {} asks for more than the {} pictures there are: take a smaller one",
+                    setup.batch, setup.pictures->count()));
+  }
+  if (request.evaluate) setup.test_pictures = pictures_of(request, DataSplit::test);
+  setup.data = std::make_unique<PictureData>(graph, *setup.pictures, request.seed);
+}
+
+}  // namespace
+
+TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
+  check_data_options(request);
+  line.show(fmt::format("building the graph of {}", request.model));
+  const Graph graph = expect(build_model(request.model, options_of(request)));
+  check_files(request);
+  TrainSetup setup;
+  setup.batch = batch_of(request);
+  setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
+  if (request.data == "fashion-mnist") {
+    line.show("reading the pictures");
+    set_up_pictures(request, graph, setup);
+  } else {
+    setup.data = std::make_unique<SyntheticData>(graph, request.seed);
+  }
+  line.show(fmt::format("choosing layouts and places for {} kernels", graph.kernels.size()));
+  Program program = expect(compile(graph, request.threads));
+  line.show(fmt::format("taking {} of memory and setting the weights", readable(program.arena)));
+  setup.trainer = std::make_unique<Trainer>(expect(
+      Trainer::start(std::move(program), {.seed = request.seed, .learning_rate = setup.learning_rate})));
+  if (!request.load.empty()) expect(setup.trainer->load_weights(request.load));
+  return setup;
+}
+
+}  // namespace terrace::cli
