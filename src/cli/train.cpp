@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.hpp"
@@ -28,9 +29,9 @@ void evaluate(const TrainRequest& request, const TrainSetup& setup, TrainRecord&
 }
 
 std::string divergence(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
-  return fmt::format("the loss was {} at step {}: lower --learning-rate, which was {}{}", record.loss.back(),
-                     record.steps(), setup.learning_rate,
-                     request.save.empty() ? "" : "; the weights were not saved");
+  return fmt::format("the loss was {} at step {}: lower --learning-rate, which was {}{}",
+                     std::isnan(record.loss.back()) ? "no number" : "infinite", record.steps(),
+                     setup.learning_rate, request.save.empty() ? "" : "; the weights were not saved");
 }
 
 void run_train(const TrainRequest& request) {
