@@ -135,4 +135,12 @@ bool built_with_numa() {
 #endif
 }
 
+bool built_with_kernels() {
+#ifdef TERRACE_HAS_CPU_KERNELS
+  return true;
+#else
+  return false;
+#endif
+}
+
 }  // namespace terrace

@@ -71,5 +71,7 @@ Uring probe_uring();
 std::optional<Bytes> probe_memlock();
 /// Whether this build contains libnuma.
 bool built_with_numa();
+/// Whether this build contains oneDNN, and with it the kernels that train networks.
+bool built_with_kernels();
 
 }  // namespace terrace

@@ -91,7 +91,7 @@ void read(const JsonValue& json, Initial& initial) {
 template <class Struct>
 void read_fields(const JsonValue& json, Struct& attributes) {
   std::vector<std::string_view> known;
-  for_each_field(attributes, [&](const char* name, const auto&) { known.push_back(name); });
+  for_each_field(attributes, [&](const char* name, const auto&) { known.emplace_back(name); });
   const JsonObject object(json, known);
   for_each_field(attributes, [&](const char* name, auto& value) { read_if(object, name, value); });
 }

@@ -191,6 +191,16 @@ Check check_map_sync(const Computer& computer) {
       "mapped plainly");
 }
 
+Check check_kernels(const Computer& computer) {
+  if (!computer.kernels_built) {
+    return missing("kernels", "this build has no oneDNN",
+                   "install libdnnl-dev and build again; until then networks cannot be trained");
+  }
+  const InstructionSets& sets = computer.instructions;
+  return ok("kernels",
+            sets.amx_advertised && !sets.amx_works ? "oneDNN, kept from AMX, which faults here" : "oneDNN");
+}
+
 Check check_gpu(const std::vector<std::string>& gpus) {
   const std::string found = gpus.empty()
                                 ? "built without CUDA, and no NVIDIA device is visible"
@@ -220,6 +230,7 @@ Computer look_at_computer(const std::filesystem::path& folder, const Progress& p
   computer.usable_memory = memory_limit();
   computer.nodes = probe_numa_nodes();
   computer.numa_built = built_with_numa();
+  computer.kernels_built = built_with_kernels();
   computer.huge_pages = probe_huge_pages();
   computer.uring = probe_uring();
   computer.memlock = probe_memlock();
@@ -243,6 +254,7 @@ std::vector<Check> check_up(const Computer& computer) {
           check_disk(computer),
           check_dax(computer.dax),
           check_map_sync(computer),
+          check_kernels(computer),
           check_gpu(computer.gpus)};
 }
 

@@ -23,7 +23,8 @@ struct Computer {
   MemoryAmounts memory;
   MemoryLimit usable_memory;
   std::vector<NumaNode> nodes;
-  bool numa_built = false;  ///< this build can bind memory to nodes
+  bool numa_built = false;     ///< this build can bind memory to nodes
+  bool kernels_built = false;  ///< this build can train networks
   HugePages huge_pages;
   Uring uring;
   std::optional<Bytes> memlock;  ///< empty = unlimited

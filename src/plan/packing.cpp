@@ -34,7 +34,7 @@ Order ordered(std::span<const Box> boxes, Key (*key_of)(const Box&)) {
   Box all{0, ~std::uint32_t{0}, 0};
   for (const Box& box : boxes) all = {0, std::min(all.first, box.first), std::max(all.last, box.last)};
   std::vector<std::pair<bool, Key>> keys;
-  for (const Box& box : boxes) keys.push_back({box.first == all.first && box.last == all.last, key_of(box)});
+  for (const Box& box : boxes) keys.emplace_back(box.first == all.first && box.last == all.last, key_of(box));
   Order order(boxes.size());
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(),

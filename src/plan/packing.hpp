@@ -26,7 +26,7 @@ struct Packing {
   Bytes alignment;
 };
 
-/// Looks at an item already placed, about a nanosecond each. The greedy orders are always all tried; this is
+/// Looks at an item already placed, a nanosecond or two each. The greedy orders are always all tried; this is
 /// what may be spent on improving the best of them.
 struct PackingEffort {
   std::uint64_t looks = 100'000'000;

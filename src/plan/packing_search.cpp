@@ -10,27 +10,50 @@
 namespace terrace {
 namespace {
 
-// Steps from layout to layout, never to a larger one. A step takes a box out of a pile that reaches the top
-// and places it earlier, before a box that it is live with.
+// Climbs from layout to layout, never to a larger one, until that leads nowhere; then starts again from a
+// disturbed copy of the best. A step takes a box out of a pile that reaches the top and places it earlier,
+// before a box that it is live with.
 class Search {
  public:
-  Search(std::span<const Box> boxes, Layout layout) : boxes_(boxes), layout_(std::move(layout)) { settle(); }
+  Search(std::span<const Box> boxes, Layout layout, std::uint64_t bound, std::uint64_t looks)
+      : boxes_(boxes), bound_(bound), most_looks_(looks), layout_(std::move(layout)), best_(layout_) {}
 
-  Layout run(std::uint64_t bound, std::uint64_t looks) {
-    const std::uint64_t patience = 500 + 50 * boxes_.size();
-    std::uint64_t idle = 0;
-    while (layout_.total > bound && looks_ + shelf_.looks() < looks && idle < patience) {
-      const std::uint64_t before = layout_.total;
-      step();
-      idle = layout_.total < before ? 0 : idle + 1;
+  Layout run() {
+    constexpr int kClimbs = 20;
+    for (int i = 0; i < kClimbs && !finished(); ++i) {
+      if (i > 0) disturb();
+      climb();
+      if (layout_.total < best_.total) best_ = layout_;
     }
-    return std::move(layout_);
+    return std::move(best_);
   }
 
  private:
   using Place = std::ptrdiff_t;  // in order_
 
   std::uint64_t end(std::uint32_t box) const { return layout_.offsets[box] + boxes_[box].size; }
+
+  bool finished() const { return layout_.total <= bound_ || looks_ + shelf_.looks() >= most_looks_; }
+
+  void climb() {
+    settle();
+    const std::uint64_t patience = 50 + 10 * boxes_.size();
+    for (std::uint64_t idle = 0; idle < patience && !finished(); ++idle) {
+      const std::uint64_t before = layout_.total;
+      step();
+      if (layout_.total < before) idle = 0;
+    }
+  }
+
+  // Moves some boxes of the best layout's order anywhere, whatever that does to its total.
+  void disturb() {
+    layout_ = best_;
+    settle();
+    for (std::size_t moves = 2 + boxes_.size() / 20; moves > 0; --moves)
+      std::swap(order_[random_.below(order_.size())], order_[random_.below(order_.size())]);
+    layout_.total = ~std::uint64_t{0};
+    arrange(boxes_, order_, 0, Fit::lowest, layout_, shelf_);
+  }
 
   // By offset: then what comes before a box in the order is what may be below it.
   void settle() {
@@ -78,7 +101,10 @@ class Search {
   }
 
   const std::span<const Box> boxes_;
+  const std::uint64_t bound_;
+  const std::uint64_t most_looks_;
   Layout layout_;
+  Layout best_;
   Order order_;
   Shelf shelf_;
   std::uint64_t looks_ = 0;  // beside the shelf's
@@ -102,7 +128,7 @@ bool arrange(std::span<const Box> boxes, const Order& order, std::size_t settled
 
 Layout improved(std::span<const Box> boxes, Layout layout, std::uint64_t bound, std::uint64_t looks) {
   if (layout.total == bound) return layout;
-  return Search(boxes, std::move(layout)).run(bound, looks);
+  return Search(boxes, std::move(layout), bound, looks).run();
 }
 
 }  // namespace terrace

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
-#include <csignal>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -116,6 +116,15 @@ TEST(ReplaceFile, ManyWritersLeaveOneWholeFile) {
   EXPECT_EQ(last, std::string(10'000, last[0]));
   const auto entries = std::filesystem::directory_iterator(folder.path());
   EXPECT_EQ(std::distance(begin(entries), end(entries)), 1);
+}
+
+TEST(ReplaceFile, WorksBesideWhatACrashLeft) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 500; ++i)
+    std::ofstream(folder.path() / (".terrace-new-" + std::to_string(getpid()) + "-" + std::to_string(i)))
+        << "left";
+  replace(folder / "x", "one").value();
+  EXPECT_EQ(contents(folder / "x"), "one");
 }
 
 TEST(InputFile, DoesNotWaitForAPipe) {

@@ -19,6 +19,7 @@ Computer good_computer() {
   computer.usable_memory = {60_GiB, "MemAvailable"};
   computer.nodes = {{0, 64_GiB, 8}};
   computer.numa_built = true;
+  computer.kernels_built = true;
   computer.huge_pages = {"madvise", 2_MiB, 0, 0};
   computer.uring = {true, 0};
   computer.folder = "/data";
@@ -85,6 +86,15 @@ TEST(Checkup, TellsAMissingNodeFromAMissingLibrary) {
   expect(computer, "numa", CheckStatus::limited, "no libnuma");
   computer.nodes.clear();
   expect(computer, "numa", CheckStatus::missing, "no nodes");
+}
+
+TEST(Checkup, SaysWhatKernelsAreMissingOrHeldBack) {
+  Computer computer = good_computer();
+  expect(computer, "kernels", CheckStatus::ok, "oneDNN");
+  computer.instructions.amx_works = false;
+  expect(computer, "kernels", CheckStatus::ok, "kept from AMX");
+  computer.kernels_built = false;
+  expect(computer, "kernels", CheckStatus::missing, "no oneDNN");
 }
 
 TEST(Checkup, AcceptsReservedHugePagesForWantOfTransparentOnes) {

@@ -62,9 +62,9 @@ TEST_F(Program, DoctorPrintsOneLineForEachCheck) {
     EXPECT_EQ(status != "ok", line.find("To do: ") != std::string::npos) << line;
     names.push_back(name);
   }
-  const std::vector<std::string> expected{"cores",      "instructions", "memory",   "numa",
-                                          "huge_pages", "io_uring",     "memlock",  "direct_io",
-                                          "disk",       "dax",          "map_sync", "gpu"};
+  const std::vector<std::string> expected{"cores",    "instructions", "memory",    "numa", "huge_pages",
+                                          "io_uring", "memlock",      "direct_io", "disk", "dax",
+                                          "map_sync", "kernels",      "gpu"};
   EXPECT_EQ(names, expected);
 }
 

@@ -26,9 +26,9 @@ inline ByteList gzip(const ByteList& bytes) {
   state.next_out = out.data();
   state.avail_out = static_cast<uInt>(out.size());
   EXPECT_EQ(deflate(&state, Z_FINISH), Z_STREAM_END);
-  out.resize(out.size() - state.avail_out);
+  const auto end = out.begin() + static_cast<std::ptrdiff_t>(state.total_out);
   deflateEnd(&state);
-  return out;
+  return {out.begin(), end};
 }
 
 inline ByteList idx_header(const std::vector<std::uint32_t>& dims, std::uint8_t type = 0x08) {

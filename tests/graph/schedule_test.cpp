@@ -92,6 +92,12 @@ TEST(Dependences, OrderExactlyWhatConflicts) {
   }
 }
 
+TEST(Dependences, KeepTheOrderOfWriters) {
+  Graph graph = random_graph({.kernels = 2, .update_share = 0, .rewrite_share = 0}, 1);
+  graph.kernels[1] = graph.kernels[0];
+  EXPECT_EQ(Dependences(graph).before(1), std::vector<std::uint32_t>{0});
+}
+
 TEST(Dependences, ReversedRunsBackwards) {
   const Graph graph = random_graph({.kernels = 9}, 5);
   const Dependences forward(graph), backward = forward.reversed();
@@ -186,6 +192,26 @@ TEST(Schedule, KeepsTheGivenOrderWhereNothingIsGained) {
   net.result(x);
   const Graph chain = std::move(net).finish();
   EXPECT_EQ(schedule(chain), chain);
+}
+
+TEST(Schedule, KeepsTheGivenOrderOfEqualPeaks) {
+  Graph graph;
+  graph.layers = {"all"};
+  for (const std::uint32_t i : {0U, 1U}) {
+    Tensor tensor;
+    tensor.name = "result" + std::to_string(i);
+    tensor.type = DataType::u8;
+    tensor.shape = {8 - 4 * i};
+    tensor.bytes = Bytes{8 - 4 * i};
+    graph.tensors.push_back(tensor);
+    Kernel kernel;
+    kernel.name = "kernel" + std::to_string(i);
+    kernel.outputs = {{{i}, tensor.shape, tensor.bytes}};
+    graph.kernels.push_back(kernel);
+    graph.results.push_back({i});
+  }
+  // The smaller one first would be as good.
+  EXPECT_EQ(schedule(graph), graph);
 }
 
 TEST(Schedule, RunsUpdatesAsSoonAsTheirGradientIsComplete) {

@@ -30,6 +30,11 @@ TEST(Dropout, KeepsWhatTheGeneratorSaysAndScalesIt) {
   });
 }
 
+TEST(Dropout, KeepsAnElementWhoseNumberIsTheShareItself) {
+  const auto share = static_cast<float>((random_word(kKey, 0) >> 8) * 0x1p-24);
+  EXPECT_FLOAT_EQ(dropped({3}, share)[0], 3 / (1 - share));
+}
+
 TEST(Dropout, DropsTheShareItIsAskedTo) {
   const Floats ones(1 << 20, 1);
   for (const float share : {0.1f, 0.5f, 0.9f}) {

@@ -18,6 +18,12 @@ TEST(Level, StaysForcedUntilTheEndOfTheScope) {
   EXPECT_EQ(level(), best_level());
 }
 
+TEST(Level, RefusesOneThatTheProcessorLacks) {
+  const auto above = static_cast<Level>(static_cast<int>(best_level()) + 1);
+  EXPECT_THROW(ForcedLevel{above}, std::logic_error);
+  EXPECT_EQ(level(), best_level());
+}
+
 TEST(Level, RunsWhatItIsGivenAndReturnsTheResult) {
   at_each_level([] {
     const auto difference = [](std::int64_t begin, std::int64_t end) { return end - begin; };

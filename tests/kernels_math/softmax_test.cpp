@@ -77,6 +77,7 @@ TEST(Softmax, MaskedEntriesAreZeroWhateverTheyHeld) {
 TEST(Softmax, SurvivesLargeScores) {
   EXPECT_EQ(forward({1e30f, 0, -1e30f, 1e30f}, {1, 1, 4}, {}), (Floats{0.5f, 0, 0, 0.5f}));
   EXPECT_EQ(forward({-1e30f, -1e30f}, {1, 1, 2}, {}), (Floats{0.5f, 0.5f}));
+  EXPECT_TRUE(all_near(forward({200, 100}, {1, 1, 2}, {.scale = -1}), {0, 1}, 1e-6));
 }
 
 TEST(Softmax, GradientIsThatOfTheForwardPass) {

@@ -36,7 +36,7 @@ TEST(PackingProperty, IsValidAndNeverBelowTheBound) {
   for (int round = 0; round < 300 * stress_factor(); ++round) {
     const Items items = some_items(random, 150);
     const Bytes alignment{std::uint64_t{1} << random.below(9)};
-    const Packing packing = pack(items, alignment, {1'000'000});
+    const Packing packing = pack(items, alignment, {200'000});
     const auto valid = validate(items, packing);
     ASSERT_TRUE(valid) << round << ": " << valid.error().message;
     EXPECT_EQ(packing.alignment, alignment);
@@ -49,7 +49,7 @@ TEST(PackingProperty, TheTotalIsWhereTheHighestItemEnds) {
   SplitMix random(2);
   for (int round = 0; round < 100; ++round) {
     const Items items = some_items(random, 50);
-    const Packing packing = pack(items, Bytes{16}, {1'000'000});
+    const Packing packing = pack(items, Bytes{16}, {200'000});
     std::uint64_t highest = 0;
     for (std::size_t i = 0; i < items.size(); ++i)
       highest = std::max(highest, packing.offsets[i] + round_up(items[i].size, Bytes{16}).count);
@@ -59,19 +59,32 @@ TEST(PackingProperty, TheTotalIsWhereTheHighestItemEnds) {
 
 TEST(PackingProperty, SmallSetsReachTheSmallestTotal) {
   SplitMix random(3);
-  int rounds = 300 * stress_factor(), smallest = 0, above_bound = 0;
+  int rounds = 100 * stress_factor(), greedy_misses = 0;
   for (int round = 0; round < rounds; ++round) {
     const std::uint64_t kernels = 2 + random.below(8);
     const Items items = random_items(random, 7, kernels, 1 + kernels / 2);
     const Bytes optimum = testing::PackingOracle(items, Bytes{1}).smallest_total();
     const Packing packing = pack(items, Bytes{1});
     ASSERT_GE(packing.total, optimum) << round << ": the oracle is wrong";
-    smallest += packing.total == optimum;
-    above_bound += optimum > live_bytes_bound(items, Bytes{1});
-    EXPECT_LE(packing.total.count * 100, optimum.count * 105) << round;
+    EXPECT_EQ(packing.total, optimum) << round;
+    greedy_misses += pack(items, Bytes{1}, {0}).total > optimum;
   }
-  EXPECT_GE(smallest * 1000, rounds * 995);
-  EXPECT_GT(above_bound, 0) << "the generator makes only easy sets";
+  EXPECT_GT(greedy_misses, 0) << "the generator makes only easy sets";
+}
+
+TEST(PackingProperty, SmallSetsAreNotLeftWhereOneClimbEnds) {
+  SplitMix random(7);
+  for (int round = 0; round < 3000 * stress_factor(); ++round) {
+    Items items;
+    for (int i = 0; i < 7; ++i) {
+      const std::uint64_t first = random.below(7), last = std::min<std::uint64_t>(6, first + random.below(6));
+      items.push_back({Bytes{1 + random.below(1000)}, static_cast<std::uint32_t>(first),
+                       static_cast<std::uint32_t>(last)});
+    }
+    const Packing packing = pack(items, Bytes{1});
+    if (packing.total == live_bytes_bound(items, Bytes{1})) continue;
+    EXPECT_EQ(packing.total, testing::PackingOracle(items, Bytes{1}).smallest_total()) << round;
+  }
 }
 
 TEST(PackingProperty, IsTheSameEveryTime) {
@@ -105,10 +118,11 @@ TEST(PackingProperty, OnlyTheOrderOfTimeMatters) {
 
 TEST(PackingProperty, MoreEffortIsNeverWorse) {
   SplitMix random(7);
-  for (int round = 0; round < 20; ++round) {
-    const Items items = some_items(random, 100);
+  for (int round = 0; round < 10; ++round) {
+    // Long lifetimes: hard enough that the bound is seldom reached.
+    const Items items = random_items(random, 60, 60, 60);
     Bytes before = pack(items, Bytes{1}, {0}).total;
-    for (const std::uint64_t looks : {1000u, 30'000u, 1'000'000u}) {
+    for (const std::uint64_t looks : {1000u, 10'000u, 100'000u, 1'000'000u, 10'000'000u}) {
       const Bytes after = pack(items, Bytes{1}, {looks}).total;
       EXPECT_LE(after, before);
       before = after;
@@ -141,7 +155,7 @@ TEST(TrainingPacking, LandsWithinTwoPercentOfTheBound) {
       {"dense 132", testing::dense_net(132, 7)},
   };
   for (const auto& [name, items] : traces) {
-    const Packing packing = pack(items, Bytes{64}, {20'000'000});
+    const Packing packing = pack(items, Bytes{64}, {5'000'000});
     ASSERT_TRUE(validate(items, packing)) << name;
     EXPECT_LE(ratio(packing, live_bytes_bound(items, Bytes{64})), 1.02) << name;
   }

@@ -23,7 +23,7 @@ struct RandomGraphOptions {
   double persistent_share = 0.25;  ///< of the inputs: read a persistent tensor
   double in_place_share = 0.3;     ///< of the kernels: may write their first output over their first input
   double update_share = 0.15;      ///< of the kernels: write over a persistent tensor
-  double rewrite_share = 0.1;      ///< of the kernels: also write over something they read
+  double rewrite_share = 0.1;      ///< of the kernels: also write over something made before, read or not
   double workspace_share = 0.1;    ///< of the kernels: have a workspace
   double result_share = 0.1;       ///< of the tensors made
 };
@@ -127,8 +127,10 @@ class RandomGraph {
     return kernel;
   }
 
-  void rewrite(Kernel& kernel) const {
-    const TensorId id = kernel.inputs.back().tensor;
+  void rewrite(Kernel& kernel) {
+    // Its own outputs are the newest of all.
+    const std::size_t older = made_.size() - kernel.outputs.size();
+    const TensorId id = made_[older - 1 - below(std::min<std::size_t>(older, 4))];
     if (graph_[id].kind != TensorKind::input) kernel.outputs.push_back(whole(id));
   }
 

@@ -13,7 +13,7 @@ import time
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as the server
 try:
     import torch
-    import torchvision
+    import torchvision  # noqa: F401 (the models need it)
 except ImportError as error:
     print(f"skipped: {error}: install python3-torch and python3-torchvision")
     sys.exit(77)
@@ -24,6 +24,7 @@ import ops
 import safetensors_io
 import selftest_formulas as formulas
 import training
+import selftest_twins as twins
 from selftest_cases import MODEL_CASES, OP_CASES, SIZES
 
 # Adds the same to all scores of a row, which softmax does not see: its gradient is rounding noise or zero.
@@ -113,34 +114,6 @@ def published_sizes(server):
     for name, config, parameters in SIZES:
         shapes = server.ask({"describe": name, "config": config})["parameters"]
         assert sum(int(np.prod(shape)) for shape in shapes.values()) == parameters, (name, config)
-
-
-def torchvision_has_the_same_names(server):
-    models = torchvision.models
-    twins = {"resnet": models.resnet50, "vgg": models.vgg16, "densenet": models.densenet121}
-    for name, config, _ in SIZES:
-        if name in twins and config["classes"] == 1000:
-            with training.OnMeta():
-                state = training.visible_state(twins[name]())
-            described = server.ask({"describe": name, "config": config})
-            shapes = {key: list(value.shape) for key, value in state.items()}
-            assert {**described["parameters"], **described["buffers"]} == shapes, name
-
-
-def torchvision_gives_the_same_answers(server):
-    models, image = torchvision.models, torch.randn(2, 3, 64, 64)
-    for block, theirs in (("basic", models.resnet.BasicBlock), ("bottleneck", models.resnet.Bottleneck)):
-        theirs = models.ResNet(theirs, [1, 2, 1, 1], 10)
-        ours = training.build("resnet", {"block": block, "layers": [1, 2, 1, 1], "classes": 10})
-        state = theirs.state_dict()
-        training.load(ours, {key: value.clone() for key, value in state.items()})
-        assert torch.allclose(ours(image), theirs(image), 1e-4, 1e-4), block
-        assert all(torch.allclose(value, state[key], 1e-4, 1e-5) for key, value in training.visible_state(ours).items())
-    layers = [8, "M", 16, 16, "M"]
-    ours = training.build("vgg", {"layers": layers, "classifier": [8], "classes": 10})
-    theirs = models.vgg.make_layers(layers)
-    ours.features.load_state_dict(theirs.state_dict())
-    assert torch.allclose(ours.features(image), theirs(image), 1e-5, 1e-5)
 
 
 def every_model_trains(server):
@@ -238,7 +211,8 @@ def second_lstm_bias_stays_out(server):
 
 def files_keep_what_they_are_given(server):
     octets = torch.tensor([0, 255], dtype=torch.uint8)
-    tensors = {"f": torch.randn(2, 3), "i": torch.tensor([-100, 7]), "u": octets, "e": torch.empty(0, 2), "s": torch.tensor(1.5)}
+    tensors = {"f": torch.randn(2, 3), "i": torch.tensor([-100, 7]), "u": octets}
+    tensors.update({"empty": torch.empty(0, 2), "scalar": torch.tensor(1.5)})
     back = safetensors_io.read(server.put("kept.safetensors", tensors))
     assert list(back) == list(tensors) and all(torch.equal(back[name], tensor) for name, tensor in tensors.items())
 
@@ -248,12 +222,11 @@ def main():
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
-        checks = (
+        own = (
             files_keep_what_they_are_given, every_op_follows_its_formula, outputs_alone_without_grads, published_sizes,
-            torchvision_has_the_same_names, torchvision_gives_the_same_answers, every_model_trains,
-            optimizers_follow_their_formulas, mistakes_are_answered, second_lstm_bias_stays_out,
+            every_model_trains, optimizers_follow_their_formulas, mistakes_are_answered, second_lstm_bias_stays_out,
         )  # fmt: skip
-        for check in checks:
+        for check in own + twins.CHECKS:
             started = time.monotonic()
             check(server)
             print(f"ok {check.__name__} ({time.monotonic() - started:.1f} s)", flush=True)

@@ -5,7 +5,7 @@ from torch import nn
 
 
 class Attention(nn.Module):
-    """Scores, their scale and the causal mask are one batched product, which is the fastest way PyTorch 1.13 has."""
+    """Scores, their scale and the causal mask are one batched product: no further pass over the scores."""
 
     def __init__(self, hidden, heads, dropout):
         super().__init__()

@@ -10,9 +10,10 @@ namespace {
 /// Calls copy(part, offset in the part, offset in x) for every run of `width` elements, in the order of x.
 template <class Copy>
 void for_runs(const HeadsShape& shape, std::int64_t parts, Copy copy) {
-  const auto [batch, sequence, heads, width] = shape;
-  check(batch >= 0 && sequence >= 0 && heads >= 0 && width >= 0, "a size of attention heads is negative");
-  for_rows(batch * sequence, parts * heads * width, [=](std::int64_t begin, std::int64_t end) {
+  const std::int64_t sequence = shape.sequence, heads = shape.heads, width = shape.width;
+  check(shape.batch >= 0 && sequence >= 0 && heads >= 0 && width >= 0,
+        "a size of attention heads is negative");
+  for_rows(shape.batch * sequence, parts * heads * width, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       const std::int64_t b = row / sequence, s = row % sequence;
       std::int64_t at = row * parts * heads * width;

@@ -65,16 +65,24 @@ inline constexpr float kErfcStretch = 0.4f;
 
 }  // namespace detail
 
+struct Whole {
+  float value;
+  std::int32_t number;  ///< the same
+};
+
+/// pre: |x| < 2^22, or NaN, which gives NaN and any number
+[[gnu::always_inline]] inline Whole nearest_whole(float x) {
+  constexpr float kShift = 0x1.8p23f;  // leaves the low bits of the sum to the whole number
+  const float shifted = x + kShift;
+  return {shifted - kShift, std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kShift)};
+}
+
 /// e^x, subnormal results included.
 [[gnu::always_inline]] inline float exp(float x) {
   constexpr float kLeast = -104, kMost = 89;  // beyond these the result is zero or infinite
   x = x < kLeast ? kLeast : x;
   x = x > kMost ? kMost : x;
-  // Adding this leaves x / ln 2, rounded to a whole number, in the low bits of the sum.
-  constexpr float kShift = 0x1.8p23f;
-  const float shifted = x * std::numbers::log2e_v<float> + kShift;
-  const float whole = shifted - kShift;
-  const std::int32_t exponent = std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kShift);
+  const auto [whole, exponent] = nearest_whole(x * std::numbers::log2e_v<float>);
   const float r = (x - whole * kLn2High) - whole * kLn2Low;
   const float value = r * r * polynomial(r, detail::kExp) + r + 1;
   // In two steps, for the exponents of subnormal and infinite results fit into no single factor.
@@ -110,8 +118,8 @@ struct SinCos {
 
 /// Of 2 pi times `turns`. pre: 0 <= turns <= 1
 [[gnu::always_inline]] inline SinCos sin_cos(float turns) {
-  const auto quarter = static_cast<std::int32_t>(turns * 4 + 0.5f);
-  const float x = (turns - static_cast<float>(quarter) * 0.25f) * (2 * std::numbers::pi_v<float>);
+  const auto [value, quarter] = nearest_whole(4 * turns);
+  const float x = (turns - value * 0.25f) * (2 * std::numbers::pi_v<float>);
   const float z = x * x;
   const float s = x - x * z * polynomial(z, detail::kSin);
   const float c = 1 - z * polynomial(z, detail::kCos);

@@ -27,16 +27,14 @@ struct Moments {
     excess += x[c] - near;
     squares += (x[c] - near) * (x[c] - near);
   }
-  excess /= count;
-  const float variance = std::max(squares / count - excess * excess, 0.0f);
-  return {near + excess, 1 / std::sqrt(variance + epsilon)};
+  return {near + excess / count, 1 / std::sqrt(squares / count + epsilon)};
 }
 
 /// Adds the row's share to dgamma and dbeta and writes its dx.
 [[gnu::always_inline]] inline void gradient_row(const float* x, const float* gamma, Moments moments,
                                                 const float* dy, std::int64_t columns,
                                                 const LayerNormGradients& out) {
-  const auto [mean, reciprocal] = moments;
+  const float mean = moments.mean, reciprocal = moments.reciprocal_deviation;
   float *dx = out.dx, *dgamma = out.dgamma, *dbeta = out.dbeta;
   float sum = 0, product = 0;
 #pragma omp simd reduction(+ : sum, product)
@@ -75,7 +73,8 @@ void layer_norm_forward(const float* x, const float* gamma, const float* beta, R
     for (std::int64_t r = begin; r < end; ++r) {
       const float* in = x + r * shape.columns;
       float* out = y + r * shape.columns;
-      const auto [mean, reciprocal] = moments_of(in, shape.columns, epsilon);
+      const Moments found = moments_of(in, shape.columns, epsilon);
+      const float mean = found.mean, reciprocal = found.reciprocal_deviation;
 #pragma omp simd
       for (std::int64_t c = 0; c < shape.columns; ++c)
         out[c] = (in[c] - mean) * reciprocal * gamma[c] + beta[c];
