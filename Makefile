@@ -10,7 +10,7 @@ packages = scripts/install-packages
 build = cmake --preset $(1) $(2) && cmake --build --preset $(1) -j $(JOBS)
 run-tests = ctest --preset $(1) -j $(JOBS)
 
-.PHONY: help demo test test-fast test-all tsan stress fuzz bench install format format-check docs docs-check lint clean
+.PHONY: help demo test test-fast test-all tsan stress long fuzz bench install format format-check docs docs-check lint clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | awk -F': ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -29,7 +29,7 @@ test-fast: ## all tests of the release build
 	$(call build,release)
 	$(call run-tests,release)
 
-test-all: test tsan stress fuzz lint ## test, thread sanitizer, long stress, fuzzing and clang-tidy
+test-all: test tsan stress long fuzz lint ## test, thread sanitizer, long stress and training, fuzzing and clang-tidy
 
 tsan: ## all tests with the thread sanitizer
 	$(packages) build
@@ -40,6 +40,11 @@ stress: ## the release tests with STRESS (10) times the random operations
 	$(packages) build
 	$(call build,release)
 	TERRACE_STRESS=$(STRESS) $(call run-tests,release)
+
+long: ## the training that takes minutes, to a good accuracy
+	$(packages) build data
+	$(call build,release)
+	TERRACE_LONG=1 $(call run-tests,release) -R LongTraining
 
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
 	$(packages) build fuzz

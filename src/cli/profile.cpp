@@ -7,6 +7,7 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
+#include "cli/model_batch.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "exec/synthetic_data.hpp"
@@ -145,6 +146,7 @@ nlohmann::json to_json(const Request& request, const Measured& measured) {
                            {"layouts", layouts_of(kernel)}});
   }
   return {{"model", request.model},
+          {"batch", batch_of(request.model, request.options)},
           {"threads", measured.threads},
           {"steps", request.steps},
           {"peak_flops_per_second", measured.rates.flops_per_second},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.hpp"
@@ -22,15 +23,16 @@ std::optional<std::string> save(const TrainRequest& request, const TrainSetup& s
   return error.what();
 }
 
-void evaluate(const TrainRequest& request, const TrainSetup& setup, TrainRecord& record) {
+void evaluate(const TrainRequest& request, const TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   if (!request.evaluate || record.end != TrainRecord::End::complete) return;
+  line.show("classifying the test pictures");
   record.test_accuracy = expect(accuracy(request.model, *setup.trainer, *setup.test_pictures));
 }
 
 std::string divergence(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
-  return fmt::format("the loss was {} at step {}: lower --learning-rate, which was {}{}", record.loss.back(),
-                     record.steps(), setup.learning_rate,
-                     request.save.empty() ? "" : "; the weights were not saved");
+  return fmt::format("the loss was {} at step {}: lower --learning-rate, which was {}{}",
+                     std::isnan(record.loss.back()) ? "no number" : "infinite", record.steps(),
+                     setup.learning_rate, request.save.empty() ? "" : "; the weights were not saved");
 }
 
 void run_train(const TrainRequest& request) {
@@ -42,8 +44,7 @@ void run_train(const TrainRequest& request) {
   TrainRecord record = train(request, setup, interrupt, line);
   const bool diverged = record.end == TrainRecord::End::diverged;
   const auto unsaved = diverged ? std::nullopt : save(request, setup);
-  line.show("evaluating");
-  evaluate(request, setup, record);
+  evaluate(request, setup, record, line);
   line.clear();
   if (json) json->write(to_json(request, setup, record));
   if (diverged) throw std::runtime_error(divergence(request, setup, record));

@@ -3,6 +3,7 @@
 #include "base/replace_file.hpp"
 #include "base/similar.hpp"
 #include "cli/command.hpp"
+#include "cli/model_batch.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
 #include "exec/picture_data.hpp"
@@ -16,13 +17,6 @@ ModelOptions options_of(const TrainRequest& request) {
   if (request.optimizer == "sgd") options.optimizer = Optimizer{.kind = Optimizer::Kind::sgd};
   if (request.optimizer == "adam") options.optimizer = Optimizer{.kind = Optimizer::Kind::adam};
   return options;
-}
-
-std::int64_t batch_of(const TrainRequest& request) {
-  for (const ModelInfo& info : models()) {
-    if (info.name == request.model) return request.options.batch.value_or(info.batch);
-  }
-  return 0;
 }
 
 /// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
@@ -85,7 +79,7 @@ TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
   const Graph graph = expect(build_model(request.model, options_of(request)));
   check_files(request);
   TrainSetup setup;
-  setup.batch = batch_of(request);
+  setup.batch = batch_of(request.model, request.options);
   setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
   if (request.data == "fashion-mnist") {
     line.show("reading the pictures");

@@ -76,8 +76,13 @@ void Net::require(bool holds, const std::string& why) const {
 }
 
 std::string Net::unique_name(std::string stem) {
-  const auto uses = names_[stem]++;
-  return uses == 0 ? std::move(stem) : fmt::format("{}#{}", stem, uses + 1);
+  std::uint32_t& uses = names_[stem];
+  if (uses++ == 0) return stem;
+  // A numbered name may be a stem as well: the second gradient of x, and the gradient of the second x.
+  for (;; ++uses) {
+    std::string name = fmt::format("{}#{}", stem, uses);
+    if (names_.try_emplace(name, 1).second) return name;
+  }
 }
 
 std::string Net::kernel_name(Operation operation) {

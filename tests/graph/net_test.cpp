@@ -165,6 +165,18 @@ TEST(Net, LeavesNothingForBackwardInInference) {
   }
 }
 
+TEST(Net, TellsASecondGradientFromTheGradientOfASecondTensor) {
+  Net net("two parts");
+  std::vector<Gradients> gradients;
+  for (const std::string part : {"first", "second"}) {
+    const Value y = net.linear("fc", net.input(part, {2, 3}), 4);
+    const Value label = net.input(part + " label", {2}, DataType::i32);
+    gradients.push_back(net.backward({net.cross_entropy(net.add(net.sigmoid(y), net.tanh(y)), label)}));
+  }
+  net.update(net.accumulate(gradients[0], gradients[1]), {});
+  EXPECT_TRUE(validate(std::move(net).finish()));
+}
+
 TEST(Net, BuildsValidGraphs) {
   for (const Graph& graph : all_nets()) {
     const auto valid = validate(graph);

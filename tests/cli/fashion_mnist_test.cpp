@@ -1,0 +1,57 @@
+// `terrace train --data fashion-mnist`: it learns. Needs the files of Debian's package dataset-fashion-mnist;
+// where they are missing, the program's own sentence says so and the test fails with it.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+namespace terrace {
+namespace {
+
+using test::Outcome;
+
+class FashionMnist : public test::Program {
+ protected:
+  nlohmann::json trained(const std::string& arguments) {
+    const Outcome outcome = run("train --data fashion-mnist --json result.json " + arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const std::string text = tree_.read("work/result.json");
+    return text.empty() ? nlohmann::json() : nlohmann::json::parse(text);
+  }
+};
+
+TEST_F(FashionMnist, IsLearntByAConvolutionalNetworkInSeconds) {
+  const auto json = trained("convnet --batch 64 --steps 150 --evaluate");
+  ASSERT_TRUE(json.contains("test_accuracy"));
+  EXPECT_GT(json.at("test_accuracy"), 0.78);
+  EXPECT_LT(json.at("loss").back(), json.at("loss").front());
+}
+
+TEST_F(FashionMnist, LoadedWeightsGoOnWhereTheyStood) {
+  const double fresh = trained("mlp --batch 64 --steps 150 --save weights").at("loss").front();
+  const double loaded = trained("mlp --batch 64 --steps 1 --load weights").at("loss").front();
+  EXPECT_LT(loaded, fresh / 2);
+}
+
+TEST_F(FashionMnist, PartsOfABatchLearnTheSame) {
+  const double whole = trained("mlp --batch 64 --steps 20").at("loss").back();
+  const double parts = trained("mlp --batch 64 --steps 20 --micro-batches 4").at("loss").back();
+  EXPECT_NEAR(whole, parts, 1e-3);
+}
+
+TEST_F(FashionMnist, RefusesABatchOfMoreThanAllPictures) {
+  expect_complaint("train mlp --data fashion-mnist --batch 60001", "more than the 60000 pictures there are");
+}
+
+TEST_F(FashionMnist, LongTrainingReaches90Percent) {
+  if (std::getenv("TERRACE_LONG") == nullptr) GTEST_SKIP() << "takes minutes: set TERRACE_LONG=1";
+  const auto json =
+      trained("convnet --batch 128 --steps 1400 --learning-rate 0.003 --schedule cosine --evaluate");
+  ASSERT_TRUE(json.contains("test_accuracy"));
+  EXPECT_GT(json.at("test_accuracy"), 0.90);
+}
+
+}  // namespace
+}  // namespace terrace
