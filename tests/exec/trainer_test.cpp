@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <fstream>
 
@@ -130,7 +131,7 @@ std::uint64_t mapped_pages() {
 }
 
 TEST(Trainer, RefusesABatchThatDoesNotFitBeforeTakingMemory) {
-  const auto program = compile(build_model("convnet", {.batch = 1 << 20}).value()).value();
+  const auto program = compile(build_model("convnet", {.batch = 1 << 20, .sequence = {}}).value()).value();
   const std::uint64_t before = mapped_pages();
   const auto started = Trainer::start(program, {});
   ASSERT_FALSE(started);

@@ -1,5 +1,6 @@
 #include "kernels/cpu/instantiate.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -73,13 +74,67 @@ class ConcatBackward : public RunnableKernel {
   std::vector<Primitive> copies_;
 };
 
-/// How a persistent tensor would be described if it lay as PyTorch stores it.
-Desc natural_desc(const Graph& graph, TensorId id) {
+/// What sees filters and gates in axes of its own.
+bool has_own_axes(Operation operation) {
+  switch (operation) {
+    case Operation::conv2d:
+    case Operation::conv2d_backward_data:
+    case Operation::conv2d_backward_weights:
+    case Operation::conv_transpose2d:
+    case Operation::conv_transpose2d_backward_data:
+    case Operation::conv_transpose2d_backward_weights:
+    case Operation::lstm:
+    case Operation::lstm_backward:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What takes weights and gradients in whatever axes they come, all of them in the same.
+bool keeps_axes(Operation operation) {
+  return operation == Operation::sgd || operation == Operation::adam || operation == Operation::add;
+}
+
+/// The axes of a tensor as this kernel sees them, if it has its own and the tensor is an operand.
+std::optional<Desc> natural_in(const Kernel& kernel, TensorId id) {
+  if (!has_own_axes(kernel.operation)) return std::nullopt;
+  for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
+    if (kernel.inputs[i].tensor == id) return natural_input(kernel, i);
+  }
+  for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+    if (kernel.outputs[i].tensor == id) return natural_output(kernel, i);
+  }
+  return std::nullopt;
+}
+
+/// Adds the tensors that lie as `id` does because one kernel takes them together.
+void add_companions(const Graph& graph, TensorId id, std::vector<TensorId>& companions) {
+  const auto is_new = [&](TensorId other) {
+    return graph[other].layout == graph[id].layout &&
+           std::find(companions.begin(), companions.end(), other) == companions.end();
+  };
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::reorder || kernel.phase == Phase::update) continue;
-    for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
-      if (kernel.inputs[i].tensor == id) return natural_input(kernel, i);
+    if (!keeps_axes(kernel.operation)) continue;
+    std::vector<TensorId> operands;
+    for (const Operand& operand : kernel.inputs) operands.push_back(operand.tensor);
+    for (const Operand& operand : kernel.outputs) operands.push_back(operand.tensor);
+    if (std::find(operands.begin(), operands.end(), id) == operands.end()) continue;
+    std::copy_if(operands.begin(), operands.end(), std::back_inserter(companions), is_new);
+  }
+}
+
+/// How a tensor would be described if it lay as PyTorch stores it, in the axes of its layout. States of the
+/// optimizer and sums of gradients have those of the weight they belong to.
+Desc natural_desc(const Graph& graph, TensorId id) {
+  const Dims dims = cpu::desc_of(graph[id]).dims();
+  std::vector<TensorId> companions{id};
+  for (std::size_t i = 0; i < companions.size(); ++i) {
+    for (const Kernel& kernel : graph.kernels) {
+      const auto natural = natural_in(kernel, companions[i]);
+      if (natural && natural->dims() == dims) return *natural;
     }
+    add_companions(graph, companions[i], companions);
   }
   return row_major(graph[id].shape);
 }

@@ -45,11 +45,11 @@ class Lowering {
   void resolve(const Kernel& kernel, const Recipe& chosen, Descs& descs) {
     for (const Binding& binding : chosen.bindings) {
       const bool input = binding.side == Binding::Side::input;
-      const Desc desc = chosen.desc(binding.argument);
       if (binding.argument != DNNL_ARG_WORKSPACE) {
-        (input ? descs.inputs : descs.outputs)[binding.operand] = desc;
+        Desc& desc = (input ? descs.inputs : descs.outputs)[binding.operand];
+        if (is_open(desc)) desc = chosen.desc(binding.argument);
       } else if (!input) {
-        hold_left_over(kernel.outputs[binding.operand], desc);
+        hold_left_over(kernel.outputs[binding.operand], chosen.desc(binding.argument));
       }
     }
   }
