@@ -227,7 +227,7 @@ TEST(Models, GptAgrees) {
 }
 
 TEST(Models, DcganAgrees) {
-  const Graph graph = zoo::dcgan_graph("dcgan", {.batch = 4, .optimizer = kAdam});
+  const Graph graph = zoo::dcgan_graph("dcgan", {.batch = 4, .optimizer = kAdam}, {});
   expect_same_course(graph, {"dcgan", {{"latent", 100}, {"width", 64}}, kAdam, 1e-3F});
 }
 
