@@ -25,19 +25,19 @@ test: format-check test-fast docs-check ## all tests, plain and with the address
 	$(call run-tests,asan)
 
 test-fast: ## all tests of the release build
-	$(packages) build
+	$(packages) build torch data
 	$(call build,release)
 	$(call run-tests,release)
 
 test-all: test tsan stress long fuzz lint ## test, thread sanitizer, long stress and training, fuzzing and clang-tidy
 
 tsan: ## all tests with the thread sanitizer
-	$(packages) build
+	$(packages) build torch data
 	$(call build,tsan)
 	$(call run-tests,tsan)
 
 stress: ## the release tests with STRESS (10) times the random operations
-	$(packages) build
+	$(packages) build torch data
 	$(call build,release)
 	TERRACE_STRESS=$(STRESS) $(call run-tests,release)
 

@@ -80,7 +80,7 @@ Graph all_operations(Filler& fill) {
     tensor.bytes = Bytes{4};
     tensor.persistent = true;
     graph.tensors.push_back(tensor);
-    return Operand{id, {1, 1}, Bytes{3}};
+    return Operand{id, {1, 1}, Bytes{3}, {}};
   };
   for (std::size_t i = 0; i < kOperations; ++i) {
     Kernel kernel;
@@ -128,8 +128,8 @@ TEST(GraphJson, RoundTripsEverythingAGraphCanHold) {
   Kernel kernel;
   kernel.name = "k";
   kernel.foreign = "acme.\u00fcber";
-  kernel.inputs = {{{0}, {6}, Bytes{5}}};
-  kernel.outputs = {{{1}, {3, 2}, Bytes{}}, {{3}, {2, 3}, Bytes{1}}};
+  kernel.inputs = {{{0}, {6}, Bytes{5}, "2x3:ba@1,2"}};
+  kernel.outputs = {{{1}, {3, 2}, Bytes{}, {}}, {{3}, {2, 3}, Bytes{1}, {}}};
   kernel.workspace = {2};
   kernel.in_place = {{0, 1}, {0, 0}};
   kernel.flops = 0.1;
@@ -160,7 +160,7 @@ TEST(GraphJson, KeepsForeignOperations) {
   EXPECT_EQ(kernel.operation, Operation::custom);
   EXPECT_EQ(kernel.foreign, "acme.make");
   EXPECT_EQ(kernel.flops, 7);
-  EXPECT_EQ(kernel.outputs[0], (Operand{{0}, {5}, Bytes{5}}));
+  EXPECT_EQ(kernel.outputs[0], (Operand{{0}, {5}, Bytes{5}, {}}));
   EXPECT_EQ(kernel.variants[0], (Variant{"fast", Bytes{3}, Seconds(0.5)}));
   EXPECT_NE(to_json_text(graph).find("acme.make"), std::string::npos);
 }
@@ -180,7 +180,7 @@ TEST(GraphJson, FillsInDefaults) {
   EXPECT_EQ(graph.tensors[1].shape, Shape{9});
   EXPECT_EQ(graph.tensors[1].kind, TensorKind::activation);
   EXPECT_EQ(graph.tensors[2].bytes, Bytes{4});
-  EXPECT_EQ(graph.kernels[0].inputs[0], (Operand{{0}, {2, 3}, Bytes{12}}));
+  EXPECT_EQ(graph.kernels[0].inputs[0], (Operand{{0}, {2, 3}, Bytes{12}, {}}));
   EXPECT_EQ(graph.kernels[0].phase, Phase::forward);
   EXPECT_FALSE(graph.kernels[0].workspace);
 }

@@ -206,7 +206,7 @@ TEST(Schedule, KeepsTheGivenOrderOfEqualPeaks) {
     graph.tensors.push_back(tensor);
     Kernel kernel;
     kernel.name = "kernel" + std::to_string(i);
-    kernel.outputs = {{{i}, tensor.shape, tensor.bytes}};
+    kernel.outputs = {{{i}, tensor.shape, tensor.bytes, {}}};
     graph.kernels.push_back(kernel);
     graph.results.push_back({i});
   }

@@ -23,7 +23,7 @@ Graph small() {
   }
   graph.tensors[0].kind = TensorKind::input;
   graph.tensors[3].kind = TensorKind::workspace;
-  const auto whole = [](std::uint32_t id) { return Operand{{id}, {2, 3}, Bytes{24}}; };
+  const auto whole = [](std::uint32_t id) { return Operand{{id}, {2, 3}, Bytes{24}, {}}; };
   Kernel relu;
   relu.name = "relu";
   relu.operation = Operation::relu;

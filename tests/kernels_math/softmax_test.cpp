@@ -13,9 +13,7 @@ const std::vector<SoftmaxOptions> kOptions = {
 
 std::int64_t size_of(const SoftmaxShape& shape) { return shape.batch * shape.rows * shape.columns; }
 
-bool sees(const SoftmaxShape& shape, Mask mask, std::int64_t row, std::int64_t column) {
-  return mask == Mask::none || column <= row + (shape.columns - shape.rows);
-}
+bool sees(Mask mask, std::int64_t row, std::int64_t column) { return mask == Mask::none || column <= row; }
 
 Doubles oracle(const Doubles& scores, const SoftmaxShape& shape, const SoftmaxOptions& options) {
   Doubles out(scores.size());
@@ -23,10 +21,10 @@ Doubles oracle(const Doubles& scores, const SoftmaxShape& shape, const SoftmaxOp
     const double* in = scores.data() + row * shape.columns;
     double most = -std::numeric_limits<double>::infinity(), sum = 0;
     for (std::int64_t c = 0; c < shape.columns; ++c) {
-      if (sees(shape, options.mask, row % shape.rows, c)) most = std::max(most, options.scale * in[c]);
+      if (sees(options.mask, row % shape.rows, c)) most = std::max(most, options.scale * in[c]);
     }
     for (std::int64_t c = 0; c < shape.columns; ++c) {
-      if (!sees(shape, options.mask, row % shape.rows, c)) continue;
+      if (!sees(options.mask, row % shape.rows, c)) continue;
       out[row * shape.columns + c] = std::exp(options.scale * in[c] - most);
       sum += out[row * shape.columns + c];
     }
@@ -69,8 +67,8 @@ TEST(Softmax, MaskedEntriesAreZeroWhateverTheyHeld) {
   const SoftmaxShape shape{1, 3, 4};
   Floats scores(12, 1);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  scores[2] = scores[3] = scores[7] = nan;
-  const Floats expected = {0.5f, 0.5f, 0, 0, 1.0f / 3, 1.0f / 3, 1.0f / 3, 0, 0.25f, 0.25f, 0.25f, 0.25f};
+  scores[1] = scores[2] = scores[3] = scores[6] = scores[7] = scores[11] = nan;
+  const Floats expected = {1, 0, 0, 0, 0.5f, 0.5f, 0, 0, 1.0f / 3, 1.0f / 3, 1.0f / 3, 0};
   EXPECT_TRUE(all_near(forward(scores, shape, {1, Mask::causal}), widen(expected), 1e-6));
 }
 

@@ -77,7 +77,7 @@ class RandomGraph {
     return id;
   }
 
-  Operand whole(TensorId id) const { return {id, graph_[id].shape, graph_[id].bytes}; }
+  Operand whole(TensorId id) const { return {id, graph_[id].shape, graph_[id].bytes, {}}; }
 
   TensorId any_made() {
     const std::size_t recent = std::min<std::size_t>(made_.size(), 4);

@@ -46,6 +46,12 @@ def batch_norm(x, gamma, beta, running_mean, running_var, *, epsilon=1e-5, momen
     return (F.relu(y) if relu else y, mean, var)
 
 
+def batch_norm_inference(x, gamma, beta, running_mean, running_var, *, epsilon=1e-5, momentum=0.1, relu=False):
+    """With the running statistics as they are; momentum is taken so that both share their attributes."""
+    y = F.batch_norm(x, running_mean, running_var, gamma, beta, training=False, eps=epsilon)
+    return (F.relu(y) if relu else y,)
+
+
 def layer_norm(x, gamma, beta, *, epsilon=1e-5):
     return (F.layer_norm(x, x.shape[-1:], gamma, beta, epsilon),)
 
@@ -130,14 +136,14 @@ def binary_cross_entropy(logits, *, target):
 OPS = {
     function.__name__: function
     for function in (
-        conv2d, conv_transpose2d, linear, matmul, max_pool2d, avg_pool2d, batch_norm, layer_norm, softmax, relu,
+        conv2d, conv_transpose2d, linear, matmul, max_pool2d, avg_pool2d, batch_norm, batch_norm_inference, layer_norm, softmax, relu,
         leaky_relu, gelu, tanh, sigmoid, add, mul, concat, split_heads, merge_heads, embedding, lstm, cross_entropy,
         binary_cross_entropy,
     )
 }  # fmt: skip
 
 # Operands that are state: they are replaced, not learned.
-STATE = {"batch_norm": {3, 4}}
+STATE = {"batch_norm": {3, 4}, "batch_norm_inference": {3, 4}}
 
 
 def run(name, attributes, tensors):
@@ -145,8 +151,6 @@ def run(name, attributes, tensors):
 
     An output without a grad counts as unused. Gradients are written for floating inputs that are learned.
     """
-    if name not in OPS:
-        raise ValueError(f"there is no op '{name}': the ops are {' '.join(OPS)}")
     inputs, grads = _numbered(tensors, "input"), _numbered(tensors, "grad", gaps=True)
     strangers = set(tensors) - {f"input{i}" for i in inputs} - {f"grad{i}" for i in grads}
     if strangers:
@@ -154,12 +158,22 @@ def run(name, attributes, tensors):
     learned = [i for i, tensor in inputs.items() if tensor.is_floating_point() and i not in STATE.get(name, ())]
     for i in learned:
         inputs[i].requires_grad_()
-    _check_call(name, list(inputs.values()), attributes)
-    outputs = OPS[name](*inputs.values(), **attributes)
+    outputs = call(name, list(inputs.values()), attributes)
     result = {f"output{i}": output for i, output in enumerate(outputs)}
     if grads:
         result.update(_differentiate(name, outputs, grads, {i: inputs[i] for i in learned}))
     return result
+
+
+def call(name, inputs, attributes):
+    """The outputs of one operation."""
+    if name not in OPS:
+        raise ValueError(f"there is no op '{name}': the ops are {' '.join(OPS)}")
+    try:
+        inspect.signature(OPS[name]).bind(*inputs, **attributes)
+    except TypeError as error:
+        raise ValueError(f"op {name} with {len(inputs)} inputs: {error}") from error
+    return OPS[name](*inputs, **attributes)
 
 
 def _differentiate(name, outputs, grads, learned):
@@ -178,13 +192,6 @@ def _numbered(tensors, prefix, gaps=False):
     if not gaps and numbers != list(range(len(numbers))):
         raise ValueError(f"{prefix}s are numbered {numbers}: they must count from 0 without gaps")
     return {number: tensors[f"{prefix}{number}"] for number in numbers}
-
-
-def _check_call(name, inputs, attributes):
-    try:
-        inspect.signature(OPS[name]).bind(*inputs, **attributes)
-    except TypeError as error:
-        raise ValueError(f"op {name} with {len(inputs)} inputs: {error}") from error
 
 
 def _check_kernel(weight, kernel):

@@ -27,6 +27,7 @@ OP_CASES = [
     ("avg_pool2d", {**POOL, "include_padding": False}, [r(2, 3, 7, 8)]),
     ("batch_norm", {"epsilon": 1e-3, "momentum": 0.1, "relu": False}, [r(4, 3, 5, 5), r(3), r(3), r(3), r(3).abs()]),
     ("batch_norm", {"epsilon": 1e-5, "momentum": 0.3, "relu": True}, [r(4, 3, 5, 5), r(3), r(3), r(3), r(3).abs()]),
+    ("batch_norm_inference", {"epsilon": 1e-3, "momentum": 0.1, "relu": True}, [r(4, 3, 5, 5), r(3), r(3), r(3), r(3).abs()]),
     ("layer_norm", {"epsilon": 1e-5}, [r(5, 8), r(8), r(8)]),
     ("softmax", {"scale": 0.3, "causal": True}, [r(2, 3, 4, 4)]),
     ("softmax", {"scale": 1.0, "causal": False}, [r(3, 5)]),

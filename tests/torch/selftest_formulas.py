@@ -71,6 +71,12 @@ def batch_norm(x, gamma, beta, running_mean, running_var, *, epsilon, momentum, 
     return [np.maximum(y, 0) if relu else y, mean, var]
 
 
+def batch_norm_inference(x, gamma, beta, running_mean, running_var, *, epsilon, momentum, relu):
+    shaped = lambda v: v[:, None, None]
+    y = shaped(gamma) * (x - shaped(running_mean)) / np.sqrt(shaped(running_var) + epsilon) + shaped(beta)
+    return [np.maximum(y, 0) if relu else y]
+
+
 def layer_norm(x, gamma, beta, *, epsilon):
     centred = x - x.mean(-1, keepdims=True)
     return [gamma * centred / np.sqrt(x.var(-1, keepdims=True) + epsilon) + beta]

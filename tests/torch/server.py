@@ -7,6 +7,9 @@ Tensors travel in safetensors files that the requests name. Requests:
   {"model": NAME, "config": {...}, "weights": FILE, "inputs": [FILE, ...],
    "optimizer": {"name": "sgd" or "adam", "learning_rate": ..., ...}, "result": FILE}      training steps (training.py)
       -> {"loss": [one per step]}
+  {"graph": [step, ...], "losses": {name: weight}, "learned": [names], "results": [names], "tensors": FILE,
+   "result": FILE}                                             operations one after the other, differentiated (graph.py)
+      -> {"margin": how far from a jump of a gradient the data stayed}
   {"describe": NAME, "config": {...}} -> {"parameters": {name: shape}, "buffers": {name: shape}}
 What goes wrong is answered as {"error": "..."}; the server lives until its input ends. It needs Debian's
 python3-torch and python3-torchvision, hence the interpreter above.
@@ -19,6 +22,7 @@ import sys
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 
+import graph
 import ops
 import safetensors_io
 import training
@@ -43,12 +47,20 @@ def answer_model(request):
     return training.train(fields.pop("model"), **fields)
 
 
+def answer_graph(request):
+    fields = fields_of(request, {"graph", "losses", "learned", "results", "tensors", "result"})
+    tensors = safetensors_io.read(fields["tensors"])
+    result, margin = graph.run(fields["graph"], fields["losses"], fields["learned"], fields["results"], tensors)
+    safetensors_io.write(fields["result"], result)
+    return {"margin": margin}
+
+
 def answer_describe(request):
     fields = fields_of(request, {"describe", "config"})
     return training.describe(fields["describe"], fields["config"])
 
 
-HANDLERS = {"op": answer_op, "model": answer_model, "describe": answer_describe}
+HANDLERS = {"op": answer_op, "model": answer_model, "graph": answer_graph, "describe": answer_describe}
 
 
 def fields_of(request, names, optional=frozenset()):

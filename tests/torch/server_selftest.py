@@ -149,18 +149,20 @@ def optimizers_follow_their_formulas(server):
     batch = {"image": x, "label": label}
     sgd = {"name": "sgd", "learning_rate": 0.1, "momentum": 0.9, "weight_decay": 0.01}
     adam = {"name": "adam", "learning_rate": 0.1, "weight_decay": 0.01}
-    for optimizer in (sgd, adam):
-        _, final = server.train("mlp", {"sizes": [4, 3]}, {"0.weight": w, "0.bias": torch.zeros(3)}, 2 * [batch], optimizer)
-        assert np.allclose(final["0.weight"].numpy(), regressed(x, label, w, optimizer["name"]), 1e-4, 1e-5), optimizer
+    start = {"fc1.weight": w, "fc1.bias": torch.zeros(3)}
+    for optimizer in (sgd, adam, {**adam, "name": "adamw"}):
+        _, final = server.train("mlp", {"sizes": [4, 3]}, start, 2 * [batch], optimizer)
+        assert np.allclose(final["fc1.weight"].numpy(), regressed(x, label, w, optimizer["name"]), 1e-4, 1e-5), optimizer
 
 
 def regressed(x, label, w, name):
     x, w, b = x.double().numpy(), w.double().numpy(), np.zeros(3)
     first, second = [0, 0], [0, 0]
+    added, apart = (0, 0.01) if name == "adamw" else (0.01, 0)
     for step in (1, 2):
         wrong = (formulas.softmax(x @ w.T + b, scale=1, causal=False)[0] - np.eye(3)[label.numpy()]) / len(x)
         moves = []
-        for i, gradient in enumerate((wrong.T @ x + 0.01 * w, wrong.sum(0) + 0.01 * b)):
+        for i, gradient in enumerate((wrong.T @ x + added * w, wrong.sum(0) + added * b)):
             if name == "sgd":
                 first[i] = 0.9 * first[i] + gradient
                 moves.append(0.1 * first[i])
@@ -168,22 +170,22 @@ def regressed(x, label, w, name):
                 first[i] = 0.9 * first[i] + 0.1 * gradient
                 second[i] = 0.999 * second[i] + 0.001 * gradient**2
                 moves.append(0.1 * first[i] / (1 - 0.9**step) / (np.sqrt(second[i] / (1 - 0.999**step)) + 1e-8))
-        w, b = w - moves[0], b - moves[1]
+        w, b = w * (1 - 0.1 * apart) - moves[0], b * (1 - 0.1 * apart) - moves[1]
     return w
 
 
 def mistakes_are_answered(server):
     """Each with a sentence that names the mistake, and the server goes on."""
-    weights = {"0.weight": torch.zeros(3, 4), "0.bias": torch.zeros(3)}
+    weights = {"fc1.weight": torch.zeros(3, 4), "fc1.bias": torch.zeros(3)}
     batch = {"image": torch.zeros(1, 4), "label": torch.zeros(1, dtype=torch.int64)}
     sgd = {"name": "sgd", "learning_rate": 0.1}
 
     def train_error(weights, batch, optimizer):
         return server.train("mlp", {"sizes": [4, 3]}, weights, [batch], optimizer)[0]["error"]
 
-    assert "0.bias" in train_error({"0.weight": weights["0.weight"]}, batch, sgd)
+    assert "fc1.bias" in train_error({"fc1.weight": weights["fc1.weight"]}, batch, sgd)
     assert "stranger" in train_error({**weights, "stranger": torch.zeros(1)}, batch, sgd)
-    assert "[3, 5]" in train_error({**weights, "0.weight": torch.zeros(3, 5)}, batch, sgd)
+    assert "[3, 5]" in train_error({**weights, "fc1.weight": torch.zeros(3, 5)}, batch, sgd)
     assert "tokens" in train_error(weights, {**batch, "tokens": torch.zeros(1)}, sgd)
     assert "rmsprop" in train_error(weights, batch, {**sgd, "name": "rmsprop"})
     path = server.put("x.safetensors", {"input0": torch.zeros(2), "grad0": torch.zeros(3)})
@@ -197,16 +199,44 @@ def mistakes_are_answered(server):
         assert server.ask(nonsense)["error"]
 
 
-def second_lstm_bias_stays_out(server):
-    config = {"vocab": 5, "hidden": 4, "layers": 1}
-    weights = random_weights(server.ask({"describe": "lstm", "config": config}))
-    batch = {"tokens": torch.ones(3, 2, dtype=torch.int64), "target": torch.ones(3, 2, dtype=torch.int64)}
-    sgd = {"name": "sgd", "learning_rate": 0.1}
-    plain, _ = server.train("lstm", config, weights, [batch], sgd)
-    zero, final = server.train("lstm", config, {**weights, "lstm.bias_hh_l0": torch.zeros(16)}, [batch], sgd)
-    assert plain == zero and set(final) == set(weights)
-    reply, _ = server.train("lstm", config, {**weights, "lstm.bias_hh_l0": torch.ones(16)}, [batch], sgd)
-    assert "bias_hh_l0" in reply["error"]
+def graphs_are_their_operations(server):
+    """Two uses of one tensor, a view, a fused relu, replaced statistics and weighted losses."""
+    x, w = torch.randn(3, 4), torch.randn(3, 4)
+    state = {"gamma": torch.rand(4), "beta": torch.randn(4), "mean": torch.zeros(4), "var": torch.ones(4)}
+    norm = ["gamma", "beta", "mean", "var"]
+    steps = [
+        {"op": "add", "attributes": {"relu": True}, "inputs": [["x", [3, 4]], ["w", [3, 4]]], "outputs": ["y"]},
+        {"op": "mul", "attributes": {}, "inputs": [["y", [12]], ["x", [12]]], "outputs": ["z"]},
+        {"op": "batch_norm", "attributes": {"momentum": 1.0}, "inputs": [["z", [3, 4, 1, 1]], *([n, [4]] for n in norm)],
+         "outputs": ["n", "mean", None]},
+        {"op": "binary_cross_entropy", "attributes": {"target": 1.0}, "inputs": [["z", [12]]], "outputs": ["a"]},
+        {"op": "binary_cross_entropy", "attributes": {"target": 0.0}, "inputs": [["n", [12]]], "outputs": ["b"]},
+    ]  # fmt: skip
+    result = os.path.join(server.folder, "graph.safetensors")
+    request = {"graph": steps, "losses": {"a": 2.0, "b": 1.0}, "learned": ["x", "w"], "results": ["y", "mean", "a"]}
+    files = {"tensors": server.put("in.safetensors", {"x": x, "w": w, **state}), "result": result}
+    reply = server.ask({**request, **files})
+    found = safetensors_io.read(result)
+    x.requires_grad_(), w.requires_grad_()
+    y = (x + w).relu()
+    z = y * x
+    n = torch.nn.functional.batch_norm(z, None, None, state["gamma"], state["beta"], training=True)
+    judge = torch.nn.functional.binary_cross_entropy_with_logits
+    a = judge(z, torch.ones(3, 4))
+    (2 * a + judge(n, torch.zeros(3, 4))).backward()
+    expected = {"y": y, "mean": z.mean(0), "a": a.reshape(1), "gradient of x": x.grad, "gradient of w": w.grad}
+    assert set(found) == set(expected), found.keys()
+    assert all(torch.allclose(found[name], value, 1e-5, 1e-6) for name, value in expected.items())
+    assert np.isclose(reply["margin"], ((x + w).abs().min() / (x + w).abs().max()).item())
+
+
+def margins_see_ties_of_pools(server):
+    x = torch.tensor([[[[1.0, 3.0, 0.0, 0.0, 2.0]]]])
+    step = {"op": "max_pool2d", "attributes": {"kernel": [1, 2], "stride": [1, 2]}, "inputs": [["x", [1, 1, 1, 5]]]}
+    result = os.path.join(server.folder, "pool.safetensors")
+    request = {"graph": [{**step, "outputs": ["y"]}], "losses": {}, "learned": [], "results": ["y"], "result": result}
+    reply = server.ask({**request, "tensors": server.put("in.safetensors", {"x": x})})
+    assert np.isclose(reply["margin"], 2 / 3), reply
 
 
 def files_keep_what_they_are_given(server):
@@ -224,7 +254,8 @@ def main():
         server = Server(folder)
         own = (
             files_keep_what_they_are_given, every_op_follows_its_formula, outputs_alone_without_grads, published_sizes,
-            every_model_trains, optimizers_follow_their_formulas, mistakes_are_answered, second_lstm_bias_stays_out,
+            every_model_trains, optimizers_follow_their_formulas, mistakes_are_answered, graphs_are_their_operations,
+            margins_see_ties_of_pools,
         )  # fmt: skip
         for check in own + twins.CHECKS:
             started = time.monotonic()

@@ -7,8 +7,8 @@ from torch.overrides import TorchFunctionMode
 from models import MODELS
 import safetensors_io
 
-# State that PyTorch keeps and nobody else has: a count that is unused at a fixed momentum, and a bias that stays zero.
-HIDDEN = ("num_batches_tracked", "bias_hh_l")
+# State that PyTorch keeps and nobody else has: a count that is unused at a fixed momentum.
+HIDDEN = "num_batches_tracked"
 
 
 def describe(name, config):
@@ -48,13 +48,12 @@ def build(name, config):
 def visible_state(model):
     """Parameters and running statistics under their names; parameters stay parameters."""
     state = model.state_dict(keep_vars=True)
-    return {name: value for name, value in state.items() if not any(part in name for part in HIDDEN)}
+    return {name: value for name, value in state.items() if HIDDEN not in name}
 
 
 def load(model, weights):
     """Fills the model's state; names and shapes must be exactly its own."""
-    extra = {name for name in weights if "num_batches_tracked" in name}
-    extra |= {name for name, value in weights.items() if "bias_hh_l" in name and not value.any()}
+    extra = {name for name in weights if HIDDEN in name}
     state = visible_state(model)
     missing, unexpected = sorted(set(state) - set(weights)), sorted(set(weights) - set(state) - extra)
     misshapen = [
@@ -70,13 +69,15 @@ def load(model, weights):
 
 
 def make_optimizer(parameters, name, learning_rate, momentum=0.0, weight_decay=0.0, betas=(0.9, 0.999), epsilon=1e-8):
-    """weight_decay is added to the gradient, for both."""
+    """weight_decay is added to the gradient; of adamw to the step."""
     learned = [parameter for parameter in parameters if parameter.requires_grad]
     if name == "sgd":
         return torch.optim.SGD(learned, learning_rate, momentum=momentum, weight_decay=weight_decay)
     if name == "adam":
         return torch.optim.Adam(learned, learning_rate, tuple(betas), epsilon, weight_decay)
-    raise ValueError(f"there is no optimizer '{name}': use sgd or adam")
+    if name == "adamw":
+        return torch.optim.AdamW(learned, learning_rate, tuple(betas), epsilon, weight_decay)
+    raise ValueError(f"there is no optimizer '{name}': use sgd, adam or adamw")
 
 
 def step_of(model, make_optimizer_of):

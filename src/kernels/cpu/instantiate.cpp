@@ -1,5 +1,6 @@
 #include "kernels/cpu/instantiate.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -38,14 +39,21 @@ OneDnnKernel::Extra follow_statistics(const Kernel& kernel) {
   };
 }
 
-/// oneDNN adds to the gradients of recurrent weights.
-OneDnnKernel::Extra clear_outputs(const Graph& graph, const Kernel& kernel) {
-  std::vector<std::pair<std::size_t, std::size_t>> outputs;
-  for (std::size_t i = 1; i < kernel.outputs.size(); ++i) {
-    outputs.emplace_back(kernel.inputs.size() + i, graph[kernel.outputs[i].tensor].bytes.count);
+/// The state of a recurrent layer starts at zero, and oneDNN adds to the gradients of its weights.
+OneDnnKernel::Extra clear_state(const Graph& graph, const Kernel& kernel, const Recipe& recipe) {
+  struct Range {
+    std::size_t operand, begin, bytes;
+  };
+  const std::size_t workspace = kernel.inputs.size() + kernel.outputs.size();
+  const std::size_t begin = recipe.offset(0).count;
+  std::vector<Range> ranges{{workspace, begin, recipe.scratch().count - begin}};
+  if (kernel.operation == Operation::lstm_backward) {
+    for (std::size_t i = 1; i < kernel.outputs.size(); ++i) {
+      ranges.push_back({kernel.inputs.size() + i, 0, graph[kernel.outputs[i].tensor].bytes.count});
+    }
   }
-  return [outputs](Operands at) {
-    for (const auto& [operand, bytes] : outputs) std::memset(at[operand], 0, bytes);
+  return [ranges](Operands at) {
+    for (const Range& range : ranges) std::memset(at[range.operand] + range.begin, 0, range.bytes);
   };
 }
 
@@ -73,13 +81,67 @@ class ConcatBackward : public RunnableKernel {
   std::vector<Primitive> copies_;
 };
 
-/// How a persistent tensor would be described if it lay as PyTorch stores it.
-Desc natural_desc(const Graph& graph, TensorId id) {
+/// What sees filters and gates in axes of its own.
+bool has_own_axes(Operation operation) {
+  switch (operation) {
+    case Operation::conv2d:
+    case Operation::conv2d_backward_data:
+    case Operation::conv2d_backward_weights:
+    case Operation::conv_transpose2d:
+    case Operation::conv_transpose2d_backward_data:
+    case Operation::conv_transpose2d_backward_weights:
+    case Operation::lstm:
+    case Operation::lstm_backward:
+      return true;
+    default:
+      return false;
+  }
+}
+
+/// What takes weights and gradients in whatever axes they come, all of them in the same.
+bool keeps_axes(Operation operation) {
+  return operation == Operation::sgd || operation == Operation::adam || operation == Operation::add;
+}
+
+/// The axes of a tensor as this kernel sees them, if it has its own and the tensor is an operand.
+std::optional<Desc> natural_in(const Kernel& kernel, TensorId id) {
+  if (!has_own_axes(kernel.operation)) return std::nullopt;
+  for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
+    if (kernel.inputs[i].tensor == id) return natural_input(kernel, i);
+  }
+  for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+    if (kernel.outputs[i].tensor == id) return natural_output(kernel, i);
+  }
+  return std::nullopt;
+}
+
+/// Adds the tensors that lie as `id` does because one kernel takes them together.
+void add_companions(const Graph& graph, TensorId id, std::vector<TensorId>& companions) {
+  const auto is_new = [&](TensorId other) {
+    return graph[other].layout == graph[id].layout &&
+           std::find(companions.begin(), companions.end(), other) == companions.end();
+  };
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::reorder || kernel.phase == Phase::update) continue;
-    for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
-      if (kernel.inputs[i].tensor == id) return natural_input(kernel, i);
+    if (!keeps_axes(kernel.operation)) continue;
+    std::vector<TensorId> operands;
+    for (const Operand& operand : kernel.inputs) operands.push_back(operand.tensor);
+    for (const Operand& operand : kernel.outputs) operands.push_back(operand.tensor);
+    if (std::find(operands.begin(), operands.end(), id) == operands.end()) continue;
+    std::copy_if(operands.begin(), operands.end(), std::back_inserter(companions), is_new);
+  }
+}
+
+/// How a tensor would be described if it lay as PyTorch stores it, in the axes of its layout. States of the
+/// optimizer and sums of gradients have those of the weight they belong to.
+Desc natural_desc(const Graph& graph, TensorId id) {
+  const Dims dims = cpu::desc_of(graph[id]).dims();
+  std::vector<TensorId> companions{id};
+  for (std::size_t i = 0; i < companions.size(); ++i) {
+    for (const Kernel& kernel : graph.kernels) {
+      const auto natural = natural_in(kernel, companions[i]);
+      if (natural && natural->dims() == dims) return *natural;
     }
+    add_companions(graph, companions[i], companions);
   }
   return row_major(graph[id].shape);
 }
@@ -103,11 +165,11 @@ std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& ke
   if (kernel.operation == Operation::concat_backward) return std::make_unique<ConcatBackward>(kernel, descs);
   const auto chosen = recipe(kernel, descs);
   check(chosen.has_value(), "every operation but a foreign one has an implementation");
-  check((chosen->scratch() > Bytes{}) == static_cast<bool>(kernel.workspace),
+  check(chosen->scratch() == (kernel.workspace ? graph[kernel.workspace].bytes : Bytes{}),
         "a lowered kernel brings its scratch memory");
   OneDnnKernel::Extra before, after;
   if (kernel.operation == Operation::batch_norm) after = follow_statistics(kernel);
-  if (kernel.operation == Operation::lstm_backward) before = clear_outputs(graph, kernel);
+  if (!chosen->spares.empty()) before = clear_state(graph, kernel, *chosen);
   return std::make_unique<OneDnnKernel>(kernel, *chosen, std::move(before), std::move(after));
 }
 

@@ -16,8 +16,8 @@ using Kernels = std::vector<std::unique_ptr<RunnableKernel>>;
 Kernels instantiate(const Graph& graph);
 std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel);
 
-/// Copies a persistent tensor between its own layout and the row-major one of its shape, as PyTorch stores
-/// it.
+/// Copies a tensor that is persistent or a result between its own layout and the row-major one of its shape,
+/// as PyTorch stores it.
 void from_row_major(const Graph& graph, TensorId id, const std::byte* row_major, std::byte* stored);
 void to_row_major(const Graph& graph, TensorId id, const std::byte* stored, std::byte* row_major);
 

@@ -113,6 +113,8 @@ Desc ordered(const Dims& dims, const std::vector<int>& order, DataType type) {
 
 Desc any(const Dims& dims, DataType type) { return {dims, type_of(type), dnnl::memory::format_tag::any}; }
 
+bool is_open(const Desc& desc) { return desc.data.format_kind == dnnl_format_kind_any; }
+
 Desc formatted_like(const Desc& like, const Dims& dims, DataType type) {
   Desc desc = like;
   desc.data.data_type = static_cast<dnnl_data_type_t>(type_of(type));
@@ -120,6 +122,12 @@ Desc formatted_like(const Desc& like, const Dims& dims, DataType type) {
   set_padding(desc);
   set_strides(desc, order_of(like));
   return desc;
+}
+
+Desc with_padding(const Desc& desc) {
+  Desc whole = desc;
+  std::copy(desc.data.padded_dims, desc.data.padded_dims + desc.data.ndims, whole.data.dims);
+  return whole;
 }
 
 bool is_blocked(const Desc& desc) {

@@ -26,8 +26,12 @@ inline Desc row_major(const Shape& shape, DataType type = DataType::f32) {
 Desc ordered(const Dims& dims, const std::vector<int>& order, DataType type = DataType::f32);
 /// Leaves the choice to oneDNN.
 Desc any(const Dims& dims, DataType type = DataType::f32);
+bool is_open(const Desc& desc);
 /// The order and inner blocks of `like` for other extents. pre: as many axes
 Desc formatted_like(const Desc& like, const Dims& dims, DataType type = DataType::f32);
+
+/// The same memory with its padding counted as elements.
+Desc with_padding(const Desc& desc);
 
 /// Whether its bytes lie as in a row-major tensor, whatever the descriptor says.
 bool lies_row_major(const Desc& desc);

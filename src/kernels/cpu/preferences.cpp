@@ -133,8 +133,6 @@ Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& form
     case Operation::leaky_relu:
     case Operation::gelu:
     case Operation::tanh:
-    case Operation::dropout:
-    case Operation::dropout_backward:
     case Operation::sgd:
     case Operation::adam:
       follow_operand(kernel, stored, descs, kernel.inputs[0]);
@@ -149,6 +147,8 @@ Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& form
     case Operation::concat_backward:
       follow_parts(kernel, descs, kernel.outputs, stored(kernel.inputs[0]));
       break;
+    // Dropout among them: which elements it drops goes by their place in memory, which must not depend on
+    // the neighbours that forward and backward have.
     default:
       break;
   }

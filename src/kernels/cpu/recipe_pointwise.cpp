@@ -54,8 +54,11 @@ Recipe binary_recipe(const Kernel& kernel, const Descs& descs) {
     then.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
     attributes.set_post_ops(then);
   }
+  // oneDNN 2.6 computes a padded channel wrongly where a relu follows. Padding holds zeros, and zeros stay:
+  // taken as elements it needs no care.
   const dnnl::binary::desc desc(adds ? dnnl::algorithm::binary_add : dnnl::algorithm::binary_mul,
-                                descs.inputs[0], descs.inputs[1], descs.outputs[0]);
+                                with_padding(descs.inputs[0]), with_padding(descs.inputs[1]),
+                                with_padding(descs.outputs[0]));
   return {
       dnnl::binary::primitive_desc(desc, attributes, engine()),
       {{DNNL_ARG_SRC_0, Side::input, 0}, {DNNL_ARG_SRC_1, Side::input, 1}, {DNNL_ARG_DST, Side::output, 0}}};

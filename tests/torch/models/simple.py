@@ -7,20 +7,20 @@ from .classifier import Classifier, average
 class Mlp(Classifier):
     """Linear layers with ReLU between them. "image" is flattened to [N, sizes[0]].
 
-    Names: 0.weight, 0.bias, 2.weight, 2.bias, ...
+    Names: fc1.weight, fc1.bias, fc2.weight, ...
     """
 
     def __init__(self, sizes):
         super().__init__()
-        for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:])):
-            self.add_module(str(2 * i), nn.Linear(fan_in, fan_out))
-        self.last = 2 * (len(sizes) - 2)
+        self.layers = len(sizes) - 1
+        for i, (fan_in, fan_out) in enumerate(zip(sizes, sizes[1:]), 1):
+            self.add_module(f"fc{i}", nn.Linear(fan_in, fan_out))
 
     def forward(self, image):
         x = image.flatten(1)
-        for i in range(0, self.last, 2):
-            x = self.get_submodule(str(i))(x).relu_()
-        return self.get_submodule(str(self.last))(x)
+        for i in range(1, self.layers):
+            x = getattr(self, f"fc{i}")(x).relu_()
+        return getattr(self, f"fc{self.layers}")(x)
 
 
 class ConvNet(Classifier):

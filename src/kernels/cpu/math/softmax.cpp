@@ -13,8 +13,7 @@ namespace {
 [[gnu::always_inline]] inline std::int64_t seen_columns(const SoftmaxShape& shape, Mask mask,
                                                         std::int64_t row) {
   if (mask == Mask::none) return shape.columns;
-  const std::int64_t seen = row % shape.rows + shape.columns - shape.rows + 1;
-  return seen > 0 ? seen : 0;
+  return std::min(row % shape.rows + 1, shape.columns);
 }
 
 [[gnu::always_inline]] inline void softmax_row(const float* in, std::int64_t columns, float scale,

@@ -14,7 +14,7 @@ struct SoftmaxShape {
 
 enum class Mask {
   none,
-  causal,  ///< row r sees columns up to r + (columns - rows): the last row sees all
+  causal,  ///< row r sees columns up to r
 };
 
 struct SoftmaxOptions {
@@ -22,8 +22,8 @@ struct SoftmaxOptions {
   Mask mask = Mask::none;
 };
 
-/// probabilities[b, r, c] = softmax over c of scale * scores[b, r, c]; 0 where masked, also in rows that see
-/// nothing. probabilities may be scores.
+/// probabilities[b, r, c] = softmax over c of scale * scores[b, r, c]; 0 where masked. probabilities may be
+/// scores.
 void softmax_forward(const float* scores, const SoftmaxShape& shape, const SoftmaxOptions& options,
                      float* probabilities);
 

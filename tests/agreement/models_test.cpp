@@ -1,0 +1,235 @@
+// Networks of the zoo in small sizes against PyTorch's own: the same weights, inputs and optimizer, three
+// steps; losses, weights and running statistics agree.
+#include <gtest/gtest.h>
+
+#include "agreement/agreement.hpp"
+#include "models/training.hpp"
+#include "terrace/networks.hpp"
+
+namespace terrace::agreement {
+namespace {
+
+const std::size_t kSteps = std::getenv("S") ? std::strtoul(std::getenv("S"), nullptr, 10) : 3;
+const float kF = std::getenv("F") ? std::strtof(std::getenv("F"), nullptr) : 1.0F;
+
+constexpr Optimizer kSgd{.momentum = 0.9F, .weight_decay = 1e-3F};
+/// A gradient that is rounding alone would move its weight by the whole learning rate, in either direction:
+/// an epsilon above the noise keeps such weights still, and leaves every term of Adam in place.
+constexpr Optimizer kAdam{.kind = Optimizer::Kind::adam, .epsilon = 1e-3F, .weight_decay = 1e-3F};
+constexpr Optimizer kAdamW{
+    .kind = Optimizer::Kind::adam, .epsilon = 1e-3F, .weight_decay = 0.1F, .decoupled_decay = true};
+
+Json in_torch(const Optimizer& optimizer, float learning_rate) {
+  if (optimizer.kind == Optimizer::Kind::sgd) {
+    return {{"name", "sgd"},
+            {"learning_rate", learning_rate},
+            {"momentum", optimizer.momentum},
+            {"weight_decay", optimizer.weight_decay}};
+  }
+  return {{"name", optimizer.decoupled_decay ? "adamw" : "adam"},
+          {"learning_rate", learning_rate},
+          {"betas", {optimizer.beta1, optimizer.beta2}},
+          {"epsilon", optimizer.epsilon},
+          {"weight_decay", optimizer.weight_decay}};
+}
+
+struct Reference {
+  std::string model;
+  Json config;
+  Optimizer optimizer;
+  float learning_rate = 0.05F;
+};
+
+class Course {
+ public:
+  Course(const Graph& graph, const Reference& reference)
+      : graph_(graph),
+        reference_(reference),
+        trainer_(Trainer::start(compile(graph).value(), {.seed = 7, .learning_rate = kF*reference.learning_rate})
+                     .value()) {
+    for (std::size_t i = 0; i < kSteps; ++i) inputs_.push_back(draw_inputs(graph, (std::getenv("D") ? std::strtoul(std::getenv("D"), nullptr, 10) : 100) + i));
+  }
+
+  void run() {
+    HostTensors start = read_state(graph_, trainer_);
+    std::erase_if(start, [](const auto& entry) { return entry.second.is_integer(); });
+    for (const HostTensors& inputs : inputs_) step(inputs);
+    const std::vector<double> theirs = ask(start);
+    ASSERT_EQ(ours_.size(), theirs.size());
+    for (std::size_t i = 0; i < theirs.size(); ++i)
+      EXPECT_NEAR(ours_[i], theirs[i], kTolerance * std::abs(theirs[i])) << "loss " << i;
+    if (std::getenv("K")) { trainer_.save_weights("/tmp/wt/x/ours.st").value(); write_tensors("/tmp/wt/x/start.st", start); write_tensors("/tmp/wt/x/in.st", inputs_[0]);}
+    compare_state();
+  }
+
+ private:
+  /// The last result is a loss of its own, those before it are parts of one.
+  void step(const HostTensors& inputs) {
+    give(trainer_, inputs);
+    trainer_.step();
+    const std::size_t count = graph_.results.size();
+    double parts = 0;
+    for (std::size_t i = 0; i + 1 < count; ++i) parts += double{trainer_.result(i)[0]};
+    if (count > 1) ours_.push_back(parts);
+    ours_.push_back(double{trainer_.result(count - 1)[0]});
+  }
+
+  std::vector<double> ask(const HostTensors& start) {
+    Json files = Json::array();
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      files.push_back(torch().file("step" + std::to_string(i)));
+      write_tensors(files.back().get<std::string>(), inputs_[i]);
+    }
+    write_tensors(torch().file("weights"), start);
+    const Json answer = torch().ask({{"model", reference_.model},
+                                     {"config", reference_.config},
+                                     {"weights", torch().file("weights")},
+                                     {"inputs", files},
+                                     {"optimizer", in_torch(reference_.optimizer, kF*reference_.learning_rate)},
+                                     {"result", torch().file("final")}});
+    std::vector<double> losses;
+    for (const Json& loss : answer["loss"].flatten()) losses.push_back(loss.get<double>());
+    return losses;
+  }
+
+  void compare_state() const {
+    const HostTensors theirs = read_tensors(torch().file("final"));
+    for (const auto& [name, tensor] : read_state(graph_, trainer_)) {
+      if (tensor.is_integer()) continue;
+      // One tensor that differs makes all of them differ: the first ones tell enough.
+      if (testing::Test::HasFailure()) return;
+      EXPECT_TRUE(agree(tensor.floats, theirs.at(name).floats)) << name;
+    }
+  }
+
+  const Graph& graph_;
+  const Reference& reference_;
+  Trainer trainer_;
+  std::vector<HostTensors> inputs_;
+  std::vector<double> ours_;
+};
+
+void expect_same_course(const Graph& graph, const Reference& reference) { Course(graph, reference).run(); }
+
+constexpr std::int64_t kBatch = 6, kClasses = 5;
+
+void expect_classifier_agrees(std::int64_t side, const std::function<Value(Net&, Value)>& logits,
+                              const Reference& reference) {
+  Net net(reference.model);
+  const Value image = net.input("image", {kBatch, 3, side, side});
+  const Value label = net.input("label", {kBatch}, DataType::i32);
+  net.train(net.cross_entropy(logits(net, image), label), reference.optimizer);
+  expect_same_course(std::move(net).finish(), reference);
+}
+
+void expect_language_model_agrees(const Shape& tokens, const std::function<Value(Net&, Value)>& logits,
+                                  const Reference& reference) {
+  Net net(reference.model);
+  const Value words = net.input("tokens", tokens, DataType::i32);
+  const Value target = net.input("target", tokens, DataType::i32);
+  net.train(net.cross_entropy(logits(net, words), target), reference.optimizer);
+  expect_same_course(std::move(net).finish(), reference);
+}
+
+TEST(Models, MlpAgrees) {
+  expect_classifier_agrees(8,
+                           [](Net& net, Value x) {
+                             return networks::mlp(net, x, {.hidden = {17, 9}, .classes = kClasses});
+                           },
+                           {"mlp", {{"sizes", {192, 17, 9, kClasses}}}, kAdam, 1e-3F});
+}
+
+TEST(Models, ConvNetAgrees) {
+  expect_classifier_agrees(
+      28,
+      [](Net& net, Value x) {
+        return networks::convnet(net, x, {.channels = {8, 17, 32}, .classes = kClasses});
+      },
+      {"convnet", {{"channels", {8, 17, 32}}, {"classes", kClasses}, {"image", {28, 28}}}, kSgd});
+}
+
+TEST(Models, ResNetOfBasicBlocksAgrees) {
+  const networks::ResNetOptions options{.block = networks::ResNetOptions::Block::basic,
+                                        .layers = {1, 2, 1},
+                                        .width = 12,
+                                        .classes = kClasses,
+                                        .small_input = true};
+  expect_classifier_agrees(16, [&](Net& net, Value x) { return networks::resnet(net, x, options); },
+                           {"resnet",
+                            {{"block", "basic"},
+                             {"layers", {1, 2, 1}},
+                             {"width", 12},
+                             {"classes", kClasses},
+                             {"small_input", true}},
+                            kSgd});
+}
+
+TEST(Models, ResNetOfBottlenecksAgrees) {
+  const networks::ResNetOptions options{.layers = {2, 1, 1}, .width = 8, .classes = kClasses};
+  expect_classifier_agrees(
+      48, [&](Net& net, Value x) { return networks::resnet(net, x, options); },
+      {"resnet",
+       {{"block", "bottleneck"}, {"layers", {2, 1, 1}}, {"width", 8}, {"classes", kClasses}},
+       kSgd});
+}
+
+TEST(Models, VggAgrees) {
+  const networks::VggOptions options{
+      .convolutions = {1, 1, 2, 1, 1}, .width = 8, .hidden = 24, .classes = kClasses, .dropout = 0};
+  const Json layers{8, "M", 16, "M", 32, 32, "M", 64, "M", 64, "M"};
+  expect_classifier_agrees(
+      64, [&](Net& net, Value x) { return networks::vgg(net, x, options); },
+      {"vgg", {{"layers", layers}, {"classifier", {24, 24}}, {"classes", kClasses}, {"pool", 2}}, kSgd});
+}
+
+TEST(Models, DenseNetAgrees) {
+  const networks::DenseNetOptions options{.blocks = {2, 3, 2, 2}, .growth = 6, .classes = kClasses};
+  expect_classifier_agrees(
+      64, [&](Net& net, Value x) { return networks::densenet(net, x, options); },
+      {"densenet", {{"growth", 6}, {"blocks", {2, 3, 2, 2}}, {"initial", 12}, {"classes", kClasses}}, kSgd});
+}
+
+TEST(Models, InceptionAgrees) {
+  const networks::InceptionOptions options{
+      .blocks = {1, 1, 1}, .narrowing = 8, .classes = kClasses, .dropout = 0};
+  expect_classifier_agrees(
+      107, [&](Net& net, Value x) { return networks::inception4(net, x, options); },
+      {"inception4", {{"divisor", 8}, {"blocks", {1, 1, 1}}, {"classes", kClasses}}, kSgd});
+}
+
+TEST(Models, MobileNetAgrees) {
+  expect_classifier_agrees(
+      64, [](Net& net, Value x) { return networks::mobilenet(net, x, {.width = 8, .classes = kClasses}); },
+      {"mobilenet", {{"width", 0.25}, {"classes", kClasses}}, kSgd});
+}
+
+TEST(Models, LstmAgrees) {
+  const networks::LstmOptions options{.vocabulary = 50, .hidden = 20, .layers = 2, .dropout = 0};
+  expect_language_model_agrees({7, 4}, [&](Net& net, Value x) { return networks::lstm(net, x, options); },
+                               {"lstm", {{"vocab", 50}, {"hidden", 20}, {"layers", 2}}, kSgd, 0.5F});
+}
+
+TEST(Models, BertAgrees) {
+  const networks::BertOptions options{
+      .vocabulary = 50, .positions = 12, .hidden = 24, .layers = 2, .heads = 4, .dropout = 0};
+  const Json config{{"vocab", 50}, {"positions", 12}, {"hidden", 24},
+                    {"layers", 2}, {"heads", 4},      {"intermediate", 96}};
+  expect_language_model_agrees({3, 10}, [&](Net& net, Value x) { return networks::bert(net, x, options); },
+                               {"bert", config, kAdam, 1e-3F});
+}
+
+TEST(Models, GptAgrees) {
+  const networks::GptOptions options{
+      .vocabulary = 50, .positions = 12, .hidden = 24, .layers = 2, .heads = 4, .dropout = 0};
+  const Json config{{"vocab", 50}, {"positions", 12}, {"hidden", 24}, {"layers", 2}, {"heads", 4}};
+  expect_language_model_agrees({3, 10}, [&](Net& net, Value x) { return networks::gpt(net, x, options); },
+                               {"gpt2", config, kAdamW, 1e-3F});
+}
+
+TEST(Models, DcganAgrees) {
+  const Graph graph = zoo::dcgan_graph("dcgan", {.batch = 4, .optimizer = kAdam});
+  expect_same_course(graph, {"dcgan", {{"latent", 100}, {"width", 64}}, kAdam, 1e-3F});
+}
+
+}  // namespace
+}  // namespace terrace::agreement
