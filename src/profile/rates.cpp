@@ -42,7 +42,7 @@ struct MultiplyAdd {
     const Vector scale = Vector{} + factor, shift = Vector{} + summand;
     for (std::int64_t round = begin; round < end; ++round) {
 #pragma GCC unroll 16
-      for (int c = 0; c < kChains; ++c) chains[c] = chains[c] * scale + shift;
+      for (Vector& chain : chains) chain = chain * scale + shift;
     }
     Vector sum{};
     for (const Vector& chain : chains) sum += chain;
@@ -68,7 +68,7 @@ Seconds best_time(int rounds, Work work) {
 template <class Register>
 double measure_arithmetic(math::Level level, std::int64_t threads) {
   constexpr std::int64_t kRounds = 1 << 22;
-  constexpr double kLanes = sizeof(typename Register::Vector) / sizeof(float);
+  constexpr std::int64_t kLanes = sizeof(typename Register::Vector) / sizeof(float);
   constexpr double kFlops = 2.0 * kChains * kLanes * kRounds;
   // The results must go somewhere, or there would be nothing to compute: to a cache line for each thread.
   constexpr std::int64_t kLine = 16;
