@@ -78,7 +78,7 @@ inline void fill_inputs(Trainer& trainer, std::uint64_t seed) {
 }
 
 inline Trainer start(const Graph& graph, std::uint64_t seed = 1) {
-  return Trainer::start(compile(graph).value(), {.seed = seed, .learning_rate = 0.1F}).value();
+  return Trainer::start(compile(graph).value(), {.seed = seed, .learning_rate = 0.01F}).value();
 }
 
 /// One step on the inputs of that seed; returns the loss.

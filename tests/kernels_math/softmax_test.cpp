@@ -13,9 +13,7 @@ const std::vector<SoftmaxOptions> kOptions = {
 
 std::int64_t size_of(const SoftmaxShape& shape) { return shape.batch * shape.rows * shape.columns; }
 
-bool sees(Mask mask, std::int64_t row, std::int64_t column) {
-  return mask == Mask::none || column <= row;
-}
+bool sees(Mask mask, std::int64_t row, std::int64_t column) { return mask == Mask::none || column <= row; }
 
 Doubles oracle(const Doubles& scores, const SoftmaxShape& shape, const SoftmaxOptions& options) {
   Doubles out(scores.size());

@@ -39,14 +39,21 @@ OneDnnKernel::Extra follow_statistics(const Kernel& kernel) {
   };
 }
 
-/// oneDNN adds to the gradients of recurrent weights.
-OneDnnKernel::Extra clear_outputs(const Graph& graph, const Kernel& kernel) {
-  std::vector<std::pair<std::size_t, std::size_t>> outputs;
-  for (std::size_t i = 1; i < kernel.outputs.size(); ++i) {
-    outputs.emplace_back(kernel.inputs.size() + i, graph[kernel.outputs[i].tensor].bytes.count);
+/// The state of a recurrent layer starts at zero, and oneDNN adds to the gradients of its weights.
+OneDnnKernel::Extra clear_state(const Graph& graph, const Kernel& kernel, const Recipe& recipe) {
+  struct Range {
+    std::size_t operand, begin, bytes;
+  };
+  const std::size_t workspace = kernel.inputs.size() + kernel.outputs.size();
+  const std::size_t begin = recipe.offset(0).count;
+  std::vector<Range> ranges{{workspace, begin, recipe.scratch().count - begin}};
+  if (kernel.operation == Operation::lstm_backward) {
+    for (std::size_t i = 1; i < kernel.outputs.size(); ++i) {
+      ranges.push_back({kernel.inputs.size() + i, 0, graph[kernel.outputs[i].tensor].bytes.count});
+    }
   }
-  return [outputs](Operands at) {
-    for (const auto& [operand, bytes] : outputs) std::memset(at[operand], 0, bytes);
+  return [ranges](Operands at) {
+    for (const Range& range : ranges) std::memset(at[range.operand] + range.begin, 0, range.bytes);
   };
 }
 
@@ -158,11 +165,11 @@ std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& ke
   if (kernel.operation == Operation::concat_backward) return std::make_unique<ConcatBackward>(kernel, descs);
   const auto chosen = recipe(kernel, descs);
   check(chosen.has_value(), "every operation but a foreign one has an implementation");
-  check((chosen->scratch() > Bytes{}) == static_cast<bool>(kernel.workspace),
+  check(chosen->scratch() == (kernel.workspace ? graph[kernel.workspace].bytes : Bytes{}),
         "a lowered kernel brings its scratch memory");
   OneDnnKernel::Extra before, after;
   if (kernel.operation == Operation::batch_norm) after = follow_statistics(kernel);
-  if (kernel.operation == Operation::lstm_backward) before = clear_outputs(graph, kernel);
+  if (!chosen->spares.empty()) before = clear_state(graph, kernel, *chosen);
   return std::make_unique<OneDnnKernel>(kernel, *chosen, std::move(before), std::move(after));
 }
 

@@ -27,30 +27,39 @@ class Lowering {
   void lower(Kernel kernel) {
     Descs descs = preferred(
         kernel, [this](const Operand& operand) { return stored(operand); }, formats_);
-    const auto chosen = recipe(kernel, descs);
-    if (chosen) resolve(kernel, *chosen, descs);
+    auto chosen = recipe(kernel, descs);
+    // With all layouts settled oneDNN may take another implementation, and that is the one that will run.
+    if (chosen && resolve(*chosen, descs)) chosen = recipe(kernel, descs);
+    if (chosen) hold_left_overs(kernel, *chosen);
     for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
       if (is_opaque(kernel, Binding::Side::input, i, chosen)) continue;
       provide(kernel, kernel.inputs[i], descs.inputs[i], natural_input(kernel, i));
     }
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       if (is_opaque(kernel, Binding::Side::output, i, chosen)) continue;
-      settle(kernel.outputs[i], descs.outputs[i]);
+      settle(kernel.outputs[i], descs.outputs[i], natural_output(kernel, i));
     }
     if (chosen) add_scratch(kernel, *chosen);
     append(std::move(kernel));
   }
 
-  /// What oneDNN chose where we left it open.
-  void resolve(const Kernel& kernel, const Recipe& chosen, Descs& descs) {
+  /// What oneDNN chose where we left it open; returns whether we did.
+  static bool resolve(const Recipe& chosen, Descs& descs) {
+    bool any_open = false;
     for (const Binding& binding : chosen.bindings) {
-      const bool input = binding.side == Binding::Side::input;
-      if (binding.argument != DNNL_ARG_WORKSPACE) {
-        Desc& desc = (input ? descs.inputs : descs.outputs)[binding.operand];
-        if (is_open(desc)) desc = chosen.desc(binding.argument);
-      } else if (!input) {
-        hold_left_over(kernel.outputs[binding.operand], chosen.desc(binding.argument));
-      }
+      if (binding.argument == DNNL_ARG_WORKSPACE) continue;
+      Desc& desc = (binding.side == Binding::Side::input ? descs.inputs : descs.outputs)[binding.operand];
+      if (!is_open(desc)) continue;
+      desc = chosen.desc(binding.argument);
+      any_open = true;
+    }
+    return any_open;
+  }
+
+  void hold_left_overs(const Kernel& kernel, const Recipe& chosen) {
+    for (const Binding& binding : chosen.bindings) {
+      if (binding.argument != DNNL_ARG_WORKSPACE || binding.side != Binding::Side::output) continue;
+      hold_left_over(kernel.outputs[binding.operand], chosen.desc(binding.argument));
     }
   }
 
@@ -85,31 +94,34 @@ class Lowering {
   /// Makes an input available as `wanted`, by a reorder if need be.
   void provide(const Kernel& kernel, Operand& operand, const Desc& wanted, const Desc& natural) {
     const Tensor& tensor = to_[operand.tensor];
-    if (tensor.persistent && !settled_[operand.tensor.index]) {
-      store_as(operand.tensor, wanted);
+    // Who sees a weight in another shape cannot say how it should be stored in its own.
+    const bool may_choose = tensor.persistent && !settled_[operand.tensor.index];
+    if (may_choose && operand.shape == tensor.shape) {
+      store_as(operand.tensor, wanted, natural);
     } else {
+      settled_[operand.tensor.index] = true;
       auto now = stored(operand);
       if (!now) {
         const Operand whole{operand.tensor, tensor.shape, {}, {}};
-        operand.tensor = reorder(kernel, whole, from_layout(tensor.layout, tensor.type),
-                                 row_major(tensor.shape, tensor.type));
-        now = row_major(operand.shape);
+        const Desc plain = row_major(tensor.shape, tensor.type);
+        operand.tensor = reorder(kernel, whole, from_layout(tensor.layout, tensor.type), plain);
       }
-      // A row-major tensor seen by a kernel with other extents, such as filters in groups.
-      if (now->dims() != wanted.dims() && lies_row_major(*now)) now = natural;
+      // Row-major is what the kernel calls natural, in extents that may be others: filters in groups.
+      if (!now || to_[operand.tensor].layout.empty()) now = natural;
       if (!same_memory(*now, wanted)) operand.tensor = reorder(kernel, operand, *now, wanted);
     }
     operand.layout = text_of(wanted, operand.shape);
   }
 
-  void settle(Operand& operand, const Desc& desc) {
-    if (!to_[operand.tensor].persistent) store_as(operand.tensor, desc);
+  void settle(Operand& operand, const Desc& desc, const Desc& natural) {
+    if (!to_[operand.tensor].persistent) store_as(operand.tensor, desc, natural);
     operand.layout = text_of(desc, operand.shape);
   }
 
-  void store_as(TensorId id, const Desc& desc) {
+  /// Axes that a kernel exchanges are written down even where the extents do not tell.
+  void store_as(TensorId id, const Desc& desc, const Desc& natural) {
     Tensor& tensor = to_[id];
-    tensor.layout = text_of(desc, tensor.shape);
+    tensor.layout = natural == row_major(tensor.shape) ? text_of(desc, tensor.shape) : to_layout(desc);
     tensor.bytes = std::max(Bytes{desc.get_size()},
                             size_of(tensor.type) * static_cast<std::uint64_t>(tensor.shape.elements()));
     settled_[id.index] = true;
@@ -135,7 +147,7 @@ class Lowering {
     to_.tensors.push_back(std::move(copy));
     settled_.push_back(false);
     to_[id].shape = operand.shape;
-    store_as(id, wanted);
+    store_as(id, wanted, row_major(operand.shape));
     kernel.inputs = {{operand.tensor, operand.shape, {}, text_of(now, operand.shape)}};
     kernel.outputs = {{id, operand.shape, {}, text_of(wanted, operand.shape)}};
     add_scratch(kernel, *recipe(kernel, {{now}, {wanted}}));

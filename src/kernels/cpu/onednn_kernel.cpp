@@ -11,9 +11,15 @@ std::vector<Slot> slots_of(const Kernel& kernel, const Recipe& recipe) {
     const std::size_t before = binding.side == Binding::Side::input ? 0 : kernel.inputs.size();
     slots.push_back({binding.argument, recipe.desc(binding.argument), before + binding.operand});
   }
-  if (kernel.workspace) {
-    slots.push_back({DNNL_ARG_SCRATCHPAD, recipe.primitive.query_md(dnnl::query::scratchpad_md, 0),
-                     kernel.inputs.size() + kernel.outputs.size()});
+  const std::size_t workspace = kernel.inputs.size() + kernel.outputs.size();
+  if (recipe.own_scratch() > Bytes{}) {
+    slots.push_back(
+        {DNNL_ARG_SCRATCHPAD, recipe.primitive.query_md(dnnl::query::scratchpad_md, 0), workspace});
+  }
+  for (std::size_t i = 0; i < recipe.spares.size(); ++i) {
+    const Spare& spare = recipe.spares[i];
+    slots.push_back(
+        {spare.argument, spare.desc, workspace, static_cast<std::ptrdiff_t>(recipe.offset(i).count)});
   }
   return slots;
 }

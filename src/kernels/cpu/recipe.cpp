@@ -60,7 +60,19 @@ dnnl::primitive_attr user_scratchpad() {
 
 Desc Recipe::desc(int argument) const { return primitive.query_md(dnnl::query::exec_arg_md, argument); }
 
-Bytes Recipe::scratch() const { return Bytes{primitive.query_md(dnnl::query::scratchpad_md, 0).get_size()}; }
+Bytes Recipe::own_scratch() const {
+  return Bytes{primitive.query_md(dnnl::query::scratchpad_md, 0).get_size()};
+}
+
+Bytes Recipe::scratch() const { return spares.empty() ? own_scratch() : offset(spares.size()); }
+
+Bytes Recipe::offset(std::size_t spare) const {
+  constexpr std::uint64_t kLine = 64;
+  const auto rounded = [](std::uint64_t bytes) { return (bytes + kLine - 1) / kLine * kLine; };
+  std::uint64_t end = rounded(own_scratch().count);
+  for (std::size_t i = 0; i < spare; ++i) end += rounded(spares[i].desc.get_size());
+  return Bytes{end};
+}
 
 Desc natural_input(const Kernel& kernel, std::size_t input) {
   const Shape& shape = kernel.inputs[input].shape;

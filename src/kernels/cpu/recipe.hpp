@@ -24,12 +24,23 @@ struct Binding {
   std::size_t operand = 0;
 };
 
+/// One argument that is no operand: zeros to read, or what nobody reads. It lies in the scratch memory.
+struct Spare {
+  int argument = 0;
+  Desc desc;
+};
+
 struct Recipe {
   dnnl::primitive_desc_base primitive;
   std::vector<Binding> bindings;
+  std::vector<Spare> spares{};
 
   Desc desc(int argument) const;
+  /// oneDNN's own, then the spares.
   Bytes scratch() const;
+  Bytes own_scratch() const;
+  /// Where a spare starts in the scratch memory.
+  Bytes offset(std::size_t spare) const;
 };
 
 /// The processor as oneDNN sees it; the first call caps its instruction set where the processor claims more
