@@ -13,7 +13,7 @@
 
 namespace terrace::agreement {
 
-const double kTolerance = std::getenv("E") ? std::atof(std::getenv("E")) : 1e-4;
+constexpr double kTolerance = 1e-4;
 /// What is zero but for rounding, such as the slope of a function that is constant, agrees below this.
 constexpr double kNothing = 1e-6;
 

@@ -6,10 +6,10 @@ Tensors travel in safetensors files that the requests name. Requests:
       -> {"written": [names]}
   {"model": NAME, "config": {...}, "weights": FILE, "inputs": [FILE, ...],
    "optimizer": {"name": "sgd" or "adam", "learning_rate": ..., ...}, "result": FILE}      training steps (training.py)
-      -> {"loss": [one per step]}
+      -> {"loss": [one per step], "margin": [how far from a jump of a gradient the data stayed, per step]}
   {"graph": [step, ...], "losses": {name: weight}, "learned": [names], "results": [names], "tensors": FILE,
    "result": FILE}                                             operations one after the other, differentiated (graph.py)
-      -> {"margin": how far from a jump of a gradient the data stayed}
+      -> {"margin": ...}
   {"describe": NAME, "config": {...}} -> {"parameters": {name: shape}, "buffers": {name: shape}}
 What goes wrong is answered as {"error": "..."}; the server lives until its input ends. It needs Debian's
 python3-torch and python3-torchvision, hence the interpreter above.

@@ -4,6 +4,7 @@ import inspect
 import torch
 from torch.overrides import TorchFunctionMode
 
+from margins import Watch
 from models import MODELS
 import safetensors_io
 
@@ -21,18 +22,20 @@ def describe(name, config):
 
 
 def train(name, config, weights, inputs, optimizer, result):
-    """One training step per file of inputs; answers the losses and writes the final state to result."""
+    """One training step per file of inputs; answers the losses and margins (margins.py), writes the final state."""
     model = build(name, config)
     load(model, safetensors_io.read(weights))
     step = step_of(model, lambda parameters: make_optimizer(parameters, **optimizer))
-    losses = []
+    losses, margins = [], []
     for path in inputs:
         batch = safetensors_io.read(path)
         if set(batch) != set(model.inputs):
             raise ValueError(f"{path} holds {sorted(batch)}: model {name} takes {sorted(model.inputs)}")
-        losses.append(step(**batch))
+        with Watch() as watch:
+            losses.append(step(**batch))
+        margins.append(watch.least)
     safetensors_io.write(result, visible_state(model))
-    return {"loss": losses}
+    return {"loss": losses, "margin": margins}
 
 
 def build(name, config):
