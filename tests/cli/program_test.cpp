@@ -73,7 +73,7 @@ TEST_F(Program, DoctorWritesJsonInsteadOfATableAndLeavesNothingElse) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   const auto json = nlohmann::json::parse(tree_.read("work/result.json"));
-  EXPECT_EQ(json.at("checks").size(), 12U);
+  EXPECT_EQ(json.at("checks").size(), 13U);
   for (const auto& check : json.at("checks")) {
     EXPECT_EQ(check.size(), 4U);
     EXPECT_EQ(check.at("advice").get<std::string>().empty(), check.at("status") == "ok") << check;

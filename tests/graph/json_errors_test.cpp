@@ -96,7 +96,7 @@ TEST(GraphJsonErrors, NamesThePlaceOfEveryMistake) {
        "kernels[1].attributes.kernel[1]: a whole number from 0 to 9223372036854775807 is wanted, not -1"},
       {"/kernels/0/inputs/1/tensor", "\"v\"", "kernels[0].inputs[1].tensor: there is no tensor named 'v'"},
       {"/kernels/0/inputs/1/touhced", "1",
-       "kernels[0].inputs[1]: unknown key 'touhced'; there are tensor, shape, touched"},
+       "kernels[0].inputs[1]: unknown key 'touhced'; there are tensor, shape, touched, layout"},
       {"/kernels/0/inputs/0", "0", "kernels[0].inputs[0]: an object is wanted, not number"},
       {"/kernels/0/inputs/1/shape", "[4]", "fc sees w of shape [4, 3] as [4]"},
       {"/kernels/0/inputs/1/shape", "[4611686018427387904, 4, 12]",
