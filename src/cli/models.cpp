@@ -31,7 +31,7 @@ struct Row {
 Row measure(const ModelInfo& info, std::optional<std::int64_t> batch) {
   auto built = build_model(info.name, {.batch = batch});
   if (!built) throw BadInput(built.error().message);
-  const Graph graph = share_in_place(*std::move(built));
+  const Graph graph = share_in_place(schedule(*std::move(built)));
   return {info,
           batch.value_or(info.batch),
           parameters(graph),
