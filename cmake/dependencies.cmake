@@ -17,6 +17,17 @@ if(DNNL_LIBRARY AND DNNL_INCLUDE_FOLDER AND OpenMP_CXX_FOUND)
   set(TERRACE_CPU_KERNELS ON)
 endif()
 
+# Without them, leaves out of a list of sources what runs kernels: training, and all that is made of it.
+function(terrace_leave_out_kernels name_of_list)
+  set(kept ${${name_of_list}})
+  if(NOT TERRACE_CPU_KERNELS)
+    list(FILTER kept EXCLUDE REGEX "/src/(kernels/cpu|exec|profile)/|/src/cli/(train|profile|interrupt)")
+    list(FILTER kept EXCLUDE REGEX "/tests/(agreement|exec|kernels_math|profile)/|/tests/cli/(train|profile|fashion_mnist)_test")
+    list(FILTER kept EXCLUDE REGEX "/examples/train_network|/bench/engine")
+  endif()
+  set(${name_of_list} ${kept} PARENT_SCOPE)
+endfunction()
+
 # The library's own dependencies are private: no third-party type stands in a public header. An installed
 # static library names them plainly, so that its users need no more than the linker's search path.
 function(terrace_link_dependencies target)

@@ -28,8 +28,8 @@ struct Program {
   unsigned threads = 1;  ///< it was made for
 };
 
-/// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours, and
-/// in builds without processor kernels.
+/// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours. A
+/// library built without oneDNN has nothing of this header.
 Result<Program> compile(const Graph& graph, unsigned threads = 0);
 
 struct TrainerOptions {

@@ -54,8 +54,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   terrace::cli::add_doctor(app);
   terrace::cli::add_models(app);
+#ifdef TERRACE_HAS_CPU_KERNELS
   terrace::cli::add_train(app);
   terrace::cli::add_profile(app);
+#endif
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());

@@ -1,27 +1,15 @@
 #include "base/system.hpp"
 #include "graph/passes.hpp"
+#include "kernels/cpu/lowering.hpp"
 #include "plan/packing.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/trainer.hpp"
-#ifdef TERRACE_HAS_CPU_KERNELS
-#include "kernels/cpu/lowering.hpp"
-#endif
 
 namespace terrace {
 namespace {
 
 /// What oneDNN's vector loads like best, and one cache line.
 constexpr Bytes kAlignment{64};
-
-Result<Graph> lower(const Graph& graph, unsigned threads) {
-#ifdef TERRACE_HAS_CPU_KERNELS
-  return cpu::lower(graph, threads);
-#else
-  (void)graph, (void)threads;
-  return Error{ErrorCode::unsupported,
-               "this build has no kernels: install oneDNN (libdnnl-dev), then build again"};
-#endif
-}
 
 void assign_offsets(Program& program) {
   const Lifetimes lifetimes(program.graph);
@@ -41,7 +29,7 @@ Result<Program> compile(const Graph& graph, unsigned threads) {
   if (auto valid = validate(graph); !valid) return valid.error();
   Program program;
   program.threads = threads != 0 ? threads : probe_cores().usable();
-  auto lowered = lower(graph, program.threads);
+  auto lowered = cpu::lower(graph, program.threads);
   if (!lowered) return lowered.error();
   program.graph = share_in_place(schedule(std::move(*lowered)));
   assign_offsets(program);
