@@ -81,36 +81,22 @@ class ConcatBackward : public RunnableKernel {
   std::vector<Primitive> copies_;
 };
 
-/// What sees filters and gates in axes of its own.
-bool has_own_axes(Operation operation) {
-  switch (operation) {
-    case Operation::conv2d:
-    case Operation::conv2d_backward_data:
-    case Operation::conv2d_backward_weights:
-    case Operation::conv_transpose2d:
-    case Operation::conv_transpose2d_backward_data:
-    case Operation::conv_transpose2d_backward_weights:
-    case Operation::lstm:
-    case Operation::lstm_backward:
-      return true;
-    default:
-      return false;
-  }
-}
-
 /// What takes weights and gradients in whatever axes they come, all of them in the same.
 bool keeps_axes(Operation operation) {
   return operation == Operation::sgd || operation == Operation::adam || operation == Operation::add;
 }
 
-/// The axes of a tensor as this kernel sees them, if it has its own and the tensor is an operand.
+/// The axes of a tensor as this kernel sees them, if the tensor is an operand and they are not those of its
+/// shape.
 std::optional<Desc> natural_in(const Kernel& kernel, TensorId id) {
-  if (!has_own_axes(kernel.operation)) return std::nullopt;
+  const auto if_own = [](const Desc& natural, const Shape& shape) {
+    return natural == row_major(shape) ? std::nullopt : std::optional(natural);
+  };
   for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
-    if (kernel.inputs[i].tensor == id) return natural_input(kernel, i);
+    if (kernel.inputs[i].tensor == id) return if_own(natural_input(kernel, i), kernel.inputs[i].shape);
   }
   for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
-    if (kernel.outputs[i].tensor == id) return natural_output(kernel, i);
+    if (kernel.outputs[i].tensor == id) return if_own(natural_output(kernel, i), kernel.outputs[i].shape);
   }
   return std::nullopt;
 }

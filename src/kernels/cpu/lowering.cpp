@@ -32,11 +32,11 @@ class Lowering {
     if (chosen && resolve(*chosen, descs)) chosen = recipe(kernel, descs);
     if (chosen) hold_left_overs(kernel, *chosen);
     for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
-      if (is_opaque(kernel, Binding::Side::input, i, chosen)) continue;
+      if (is_opaque(Binding::Side::input, i, chosen)) continue;
       provide(kernel, kernel.inputs[i], descs.inputs[i], natural_input(kernel, i));
     }
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
-      if (is_opaque(kernel, Binding::Side::output, i, chosen)) continue;
+      if (is_opaque(Binding::Side::output, i, chosen)) continue;
       settle(kernel.outputs[i], descs.outputs[i], natural_output(kernel, i));
     }
     if (chosen) add_scratch(kernel, *chosen);
@@ -70,8 +70,7 @@ class Lowering {
     tensor.layout = is_blocked(desc) && desc.dims() == dims_of(tensor.shape) ? to_layout(desc) : "opaque";
   }
 
-  static bool is_opaque(const Kernel&, Binding::Side side, std::size_t operand,
-                        const std::optional<Recipe>& chosen) {
+  static bool is_opaque(Binding::Side side, std::size_t operand, const std::optional<Recipe>& chosen) {
     if (!chosen) return false;
     for (const Binding& binding : chosen->bindings) {
       if (binding.side == side && binding.operand == operand) return binding.argument == DNNL_ARG_WORKSPACE;
