@@ -1,20 +1,12 @@
 #include "kernels/cpu/math/accuracy.hpp"
 
 #include <atomic>
-#include <limits>
 
 #include "kernels/cpu/math/labels.hpp"
 #include "kernels/cpu/math/loops.hpp"
 
 namespace terrace::math {
 namespace {
-
-[[gnu::always_inline]] inline float greatest(const float* row, std::int64_t columns) {
-  float most = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : most)
-  for (std::int64_t c = 0; c < columns; ++c) most = row[c] > most ? row[c] : most;
-  return most;
-}
 
 [[gnu::always_inline]] inline bool is_first_greatest(const float* row, std::int64_t columns,
                                                      std::int64_t column) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "kernels/cpu/math/labels.hpp"
 #include "kernels/cpu/math/lane.hpp"
@@ -12,9 +11,7 @@ namespace terrace::math {
 namespace {
 
 [[gnu::always_inline]] inline float log_sum_exp_of(const float* row, std::int64_t columns) {
-  float most = -std::numeric_limits<float>::infinity();
-#pragma omp simd reduction(max : most)
-  for (std::int64_t c = 0; c < columns; ++c) most = row[c] > most ? row[c] : most;
+  const float most = greatest(row, columns);
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t c = 0; c < columns; ++c) sum += lane::exp(row[c] - most);

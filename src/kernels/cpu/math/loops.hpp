@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 
 #include "base/check.hpp"
 #include "kernels/cpu/math/level.hpp"
@@ -83,6 +84,14 @@ double sum_over_ranges(std::int64_t n, Body body) {
   double sum = 0;
   for (const double part : parts) sum += part;
   return sum;
+}
+
+/// Of a row; minus infinity where it is empty.
+[[gnu::always_inline]] inline float greatest(const float* row, std::int64_t columns) {
+  float most = -std::numeric_limits<float>::infinity();
+#pragma omp simd reduction(max : most)
+  for (std::int64_t c = 0; c < columns; ++c) most = row[c] > most ? row[c] : most;
+  return most;
 }
 
 }  // namespace terrace::math
