@@ -71,13 +71,13 @@ class Net {
     Pair kernel{1, 1}, stride{1, 1}, padding{0, 0}, dilation{1, 1};
     std::int64_t groups = 1;
     bool bias = true;
-    std::optional<Initial> initial;  ///< of the weight; without it as in PyTorch
+    std::optional<Initial> initial = {};  ///< of the weight; without it as in PyTorch
   };
   Value conv2d(std::string_view name, Value x, std::int64_t channels, const Conv& options);
   Value conv_transpose2d(std::string_view name, Value x, std::int64_t channels, const Conv& options);
   struct Linear {
     bool bias = true;
-    std::optional<Initial> initial;  ///< of the weight; without it as in PyTorch
+    std::optional<Initial> initial = {};  ///< of the weight; without it as in PyTorch
   };
   Value linear(std::string_view name, Value x, std::int64_t features, const Linear& options);
   Value linear(std::string_view name, Value x, std::int64_t features) {

@@ -75,7 +75,10 @@ Value Net::convolution(Operation operation, std::string_view name, Value x, std:
   kernel.operation = operation;
   kernel.attributes = window;
   kernel.inputs = {operand(x), operand(parameter("weight", weight, options.initial.value_or(initial)))};
-  if (options.bias) kernel.inputs.push_back(operand(parameter("bias", {channels}, initial)));
+  if (options.bias) {
+    const Initial bias = options.initial ? kZeros : initial;
+    kernel.inputs.push_back(operand(parameter("bias", {channels}, bias)));
+  }
   return make(std::move(kernel), {x.shape[0], channels, height, width});
 }
 

@@ -57,6 +57,24 @@ TEST(Convolution, AgreesForAnyWindow) {
   }
 }
 
+/// Wide enough for Winograd's algorithm, with images that are no whole number of its tiles.
+TEST(Convolution, AgreesWithWideSquareFilters) {
+  Draw draw(5);
+  for (int done = 0; done < 12 * stress_factor();) {
+    const Shape image{draw.between(1, 3), 16 * draw.between(1, 4), draw.between(3, 19), draw.between(3, 19)};
+    Net::Conv conv;
+    conv.kernel = {3, 3};
+    conv.padding = {draw.between(0, 1), draw.between(0, 1)};
+    conv.bias = draw.coin();
+    const std::int64_t outputs = 16 * draw.between(1, 4);
+    const Surroundings around{draw.coin(), draw.coin()};
+    const auto build = [&](Net& net) -> std::vector<Value> {
+      return {leaving(net, net.conv2d("conv", arriving(net, image, around), outputs, conv), around)};
+    };
+    expect_agreement(build, static_cast<std::uint64_t>(++done));
+  }
+}
+
 /// How far a transposed window reaches past what its padding cuts off.
 bool leaves_something(const Shape& image, const Net::Conv& conv) {
   for (const std::size_t axis : {0U, 1U}) {

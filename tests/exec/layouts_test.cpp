@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <set>
 
 #include "base/system.hpp"
@@ -54,6 +55,22 @@ TEST(Layout, OfEveryTensorInTheZooReadsAsItWasWritten) {
     EXPECT_TRUE(cpu::from_layout(cpu::to_layout(desc), DataType::f32) == desc) << layout;
   }
   EXPECT_GT(met.size(), 100U);
+}
+
+/// oneDNN has Winograd's algorithm for AVX-512 only.
+TEST(Implementation, OfWideSquareConvolutionsIsWinograds) {
+  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "this processor lacks AVX-512";
+  const Graph graph = cpu::lower(build_model("resnet50", {.batch = 2, .sequence = {}}).value(), 2).value();
+  std::map<Operation, int> winograd;
+  for (const Kernel& kernel : graph.kernels) {
+    if (!kernel.variants.empty() && kernel.variants[0].name.find("wino") != std::string::npos) {
+      ++winograd[kernel.operation];
+    }
+  }
+  // All 3x3 convolutions but the three that halve the image.
+  EXPECT_EQ(winograd, (std::map<Operation, int>{{Operation::conv2d, 13},
+                                                {Operation::conv2d_backward_data, 13},
+                                                {Operation::conv2d_backward_weights, 13}}));
 }
 
 TEST(Layout, OfOneDnnItselfReadsAsItWasWritten) {

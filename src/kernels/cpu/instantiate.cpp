@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "base/check.hpp"
-#include "kernels/cpu/math/elementwise.hpp"
 #include "kernels/cpu/onednn_kernel.hpp"
 
 namespace terrace::cpu {
@@ -30,12 +29,12 @@ OneDnnKernel::Extra follow_statistics(const Kernel& kernel) {
   const auto samples = static_cast<float>(x[0] * x[2] * x[3]);
   const float unbiased = samples > 1 ? samples / (samples - 1) : 1;
   return [=](Operands at) {
-    math::running_average(floats(at, 3), floats(at, 6), momentum, channels);
-    float* variance = floats(at, 4);
-    const float* batch = floats(at, 7);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      variance[c] = (1 - momentum) * variance[c] + momentum * unbiased * batch[c];
-    }
+    const auto follow = [=](float* average, const float* batch, float weight) {
+      for (std::int64_t c = 0; c < channels; ++c)
+        average[c] = (1 - momentum) * average[c] + weight * batch[c];
+    };
+    follow(floats(at, 3), floats(at, 6), momentum);
+    follow(floats(at, 4), floats(at, 7), momentum * unbiased);
   };
 }
 
