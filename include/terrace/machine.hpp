@@ -1,25 +1,12 @@
-// Tiers as descriptions: plain data, nothing opened, nothing allocated.
+// A machine: the tiers, the links and the compute of one computer, measured here or declared in a file.
 //
-//   tier   memory of one kind: where bytes can live
-//   spec   the text by which a user names a tier: `KIND[:WHERE]:SIZE[,option...]`
-//
-// The kinds, with the options each takes:
-//   dram:8GiB                                               anonymous memory
-//       huge
-//   numa:1:8GiB  numa:0*3+1:8GiB                            bound to nodes; here weighted 3 to 1 over 0 and 1
-//       huge
-//   dax:/mnt/pmem/terrace:64GiB  dax:/dev/dax0.0:64GiB      a mapped file or device
-//       keep
-//   file:/data/spill:200GiB                                 a disk
-//       keep, block=4MiB, depth=32, pool (no io_uring), buffered (accept the page cache)
-//   emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns   memory that behaves as slow as declared
-//       huge
-//   fake:1MiB                                               for tests: scripted faults
-//       blocks (not addressable), block=512B
-// Every kind also takes threads=N: how many threads copying into it at once are fastest.
+// Plain data: nothing is opened. Tier 0 is the fastest and kernels can always use it in place. The presets
+// are the machines of the papers (src/machine/presets.cpp names the source of every figure); `calibrate`
+// (machine/calibrate.hpp) measures this computer.
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,62 +14,82 @@
 
 #include "terrace/bytes.hpp"
 #include "terrace/result.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace {
 
-enum class TierKind { dram, numa, dax, file, emulated, fake };
-
-std::string_view to_string(TierKind kind);
-
-/// One node of a `numa` tier, with its share of the pages.
-struct NodeWeight {
-  unsigned node = 0;
-  unsigned weight = 1;
-  bool operator==(const NodeWeight&) const = default;
-};
-
-/// What a user asked for. Reading the text it prints gives the same spec again.
-struct TierSpec {
-  TierKind kind = TierKind::dram;
+struct MachineTier {
+  std::string name;  ///< short, such as `dram`; unique in its machine
   Bytes capacity;
-  std::string path;               ///< dax and file
-  std::vector<NodeWeight> nodes;  ///< numa
-  BytesPerSecond read_rate;       ///< emulated
-  BytesPerSecond write_rate;      ///< emulated
-  Seconds latency{0};             ///< emulated
-  bool huge_pages = false;        ///< dram, numa, emulated
-  bool keep = false;              ///< dax and file: leave the file behind
-  bool force_pool = false;        ///< file: preadv/pwritev threads even where io_uring works
-  bool buffered = false;          ///< file: go through the page cache where direct I/O is refused
-  bool blocks = false;            ///< fake: behave as a block tier
-  Bytes block{0};                 ///< file: largest single request; fake: block size; 0 = the tier's default
-  unsigned depth = 0;             ///< file: requests in flight; 0 = the tier's default
-  unsigned threads = 0;           ///< copy threads writing here at once; 0 = the tier's default
-
-  bool operator==(const TierSpec&) const = default;
-};
-
-/// Fails with one sentence that names the offending part and what would be accepted.
-Result<TierSpec> parse_tier_spec(std::string_view text);
-std::string to_string(const TierSpec& spec);
-
-/// What an opened tier is. Constant for its life.
-struct TierDescription {
-  TierSpec spec;
-  std::string name;         ///< the spec's text, used in every message
-  Bytes capacity;           ///< usable bytes, at least what the spec asked for rounded down to `granularity`
-  Bytes granularity{64};    ///< offsets and sizes of regions here are multiples of this; a power of two
-  bool addressable = true;  ///< kernels may use bytes in place
-  BytesPerSecond read_rate, write_rate;  ///< declared or known; zero = unknown
+  bool addressable = true;     ///< kernels may use bytes in place
+  BytesPerSecond read, write;  ///< of kernels in place, all threads together
   Seconds latency{0};
-  unsigned write_threads = 1;  ///< how many threads copying into it at once are fastest
-  std::string note;            ///< what the user should know: "huge pages refused", "mapped without MAP_SYNC"
+  Bytes granularity{64};        ///< offsets and sizes of regions are multiples of it; a power of two
+  std::optional<double> price;  ///< of a gigabyte, in any currency
+  std::string spec;             ///< opens the tier on this computer; empty: it is somebody else's
+  bool operator==(const MachineTier&) const = default;
 };
 
-/// Position of a tier in a manager or mover: 0 is the fastest.
-struct TierId {
-  std::uint32_t index = 0;
-  constexpr auto operator<=>(const TierId&) const = default;
+/// Bandwidth of a link for transfers of one size.
+struct SizedRate {
+  Bytes size;
+  BytesPerSecond rate;
+  bool operator==(const SizedRate&) const = default;
 };
+
+/// A way from one tier to another.
+struct Link {
+  TierId from, to;
+  std::vector<SizedRate>
+      rates;                ///< alone; sizes ascend, at least one. Between two sizes times are interpolated
+  double both_ways = 1;     ///< share of the rate that is left while the opposite link is busy, too
+  double compute_loss = 0;  ///< share of the kernels' speed that is lost while the link is busy
+  unsigned threads = 1;     ///< copying threads the rates were measured with
+  bool operator==(const Link&) const = default;
+
+  /// How long one transfer takes when nothing else happens.
+  Seconds time(Bytes size) const;
+};
+
+struct Compute {
+  std::string name;  ///< of the processor
+  unsigned threads = 1;
+  double flops_per_second = 0;  ///< single precision
+  bool operator==(const Compute&) const = default;
+};
+
+struct Machine {
+  std::string name;    ///< `this`, a preset, or what a file says
+  std::string source;  ///< where the figures come from; with a date where they were measured
+  std::vector<MachineTier> tiers;
+  std::vector<Link> links;
+  Compute compute;
+  bool operator==(const Machine&) const = default;
+
+  const MachineTier& operator[](TierId id) const { return tiers[id.index]; }
+  /// The link between two tiers, or nullptr.
+  const Link* link(TierId from, TierId to) const;
+};
+
+/// Whether a machine is one. Names the first tier or link that is wrong: no tier, a fastest tier that is not
+/// addressable, a link to nowhere or without rates, a rate or size that is not positive, two of one name.
+Result<void> validate(const Machine& machine);
+
+/// Changes whenever a figure does.
+std::string fingerprint(const Machine& machine);
+
+struct MachineInfo {
+  std::string name, summary;
+};
+std::vector<MachineInfo> machine_presets();
+/// A preset by its name. An unknown one fails with the closest names.
+Result<Machine> machine_preset(std::string_view name);
+
+/// Format: docs/formats/machine.md. Reading what was written gives the same machine.
+std::string to_json(const Machine& machine);
+Result<Machine> machine_from_json(std::string_view text);
+Result<Machine> read_machine(const std::filesystem::path& path);
+/// Written atomically.
+void write_machine(const Machine& machine, const std::filesystem::path& path);
 
 }  // namespace terrace

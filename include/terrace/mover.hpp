@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "terrace/bytes.hpp"
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {

@@ -18,7 +18,7 @@
 #include <optional>
 
 #include "terrace/bytes.hpp"
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 #include "terrace/result.hpp"
 
 namespace terrace {

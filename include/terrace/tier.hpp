@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "terrace/bytes.hpp"
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 #include "terrace/result.hpp"
 
 namespace terrace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace::spec {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace {
 

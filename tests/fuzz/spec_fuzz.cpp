@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto spec = terrace::parse_tier_spec({reinterpret_cast<const char*>(data), size});

@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "terrace/machine.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace {
 namespace {

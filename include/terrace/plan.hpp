@@ -1,0 +1,115 @@
+// A plan: a straight-line program that runs one step of a graph inside a budget. Plain data.
+//
+//   region     the bytes of one tensor in one tier: at most one at a time for each pair
+//   current    a region is current if it holds the tensor's newest value; a kernel that writes a tensor in
+//   one
+//              tier makes its regions in all others stale
+//   ticket     names a transfer; each is used once
+//
+// A step starts with the regions of `start`, all current, and ends with exactly those again, all current,
+// beside those of results that are not among them. Inputs are filled before a step in the region they have in
+// `start`, which is in an addressable tier. A kernel reads and writes operands in the tiers its instruction
+// states. A region of tensor t in tier i takes round_up(t.bytes, granularity of i) and lies within the
+// budget.
+//
+// Three interpreters share this definition and nothing else: verify (verify.hpp), simulate (simulate.hpp) and
+// the trainer (trainer.hpp).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "terrace/bytes.hpp"
+#include "terrace/graph.hpp"
+#include "terrace/machine.hpp"
+#include "terrace/result.hpp"
+
+namespace terrace {
+
+/// Makes a region; what it holds is undefined. The tensor has none in that tier.
+struct Alloc {
+  TensorId tensor;
+  TierId tier;
+  std::uint64_t offset = 0;
+  bool operator==(const Alloc&) const = default;
+};
+
+/// Ends a region. No transfer uses it.
+struct Free {
+  TensorId tensor;
+  TierId tier;
+  bool operator==(const Free&) const = default;
+};
+
+/// Starts a transfer of current regions to regions that exist. Several tensors lie side by side in both
+/// tiers, in this order. Until its wait the sources are not written or freed, the destinations not used.
+struct Copy {
+  std::vector<TensorId> tensors;
+  TierId from, to;
+  std::uint32_t ticket = 0;
+  bool operator==(const Copy&) const = default;
+};
+
+/// From here on the transfer is complete.
+struct Wait {
+  std::uint32_t ticket = 0;
+  bool operator==(const Wait&) const = default;
+};
+
+/// Runs a kernel. A second run of the same is recomputation.
+struct Run {
+  KernelId kernel;
+  std::uint32_t variant = 0;
+  std::vector<TierId> tiers;  ///< of its inputs, its outputs and its workspace, in this order
+  bool operator==(const Run&) const = default;
+};
+
+using Instruction = std::variant<Alloc, Free, Copy, Wait, Run>;
+
+struct Traffic {
+  TierId from, to;
+  Bytes bytes;
+  bool operator==(const Traffic&) const = default;
+};
+
+/// What a plan is expected to do, for one step.
+struct Prediction {
+  Seconds step{0};
+  Seconds bound{0};    ///< no plan for this graph, machine and budget is faster
+  Seconds exposed{0};  ///< time in which no kernel ran
+  std::vector<Traffic> moved;
+  bool operator==(const Prediction&) const = default;
+  /// (step - bound) / bound
+  double gap() const { return bound.count() > 0 ? step / bound - 1 : 0; }
+};
+
+struct Plan {
+  std::string planner;
+  std::string graph, machine, profile;  ///< fingerprints of what it was made for
+  std::vector<Bytes> budget;            ///< one for each tier
+  std::vector<Alloc> start;             ///< regions that outlive the step
+  std::vector<Instruction> instructions;
+  Prediction prediction;
+  bool operator==(const Plan&) const = default;
+};
+
+/// Of a graph's structure: changes whenever a plan for it might no longer be one.
+std::string fingerprint(const Graph& graph);
+std::string fingerprint(const Plan& plan);
+
+/// One line for a person: `copy relu1, bn1 fast > disk #12`, with the names of the graph and the machine.
+std::string to_text(const Instruction& instruction, const Graph& graph, const Machine& machine);
+std::string to_text(const Plan& plan, const Graph& graph, const Machine& machine);
+
+/// Format: docs/formats/plan.md. Reading what was written gives the same plan. Reading checks the form only;
+/// whether the plan is safe is for `verify` to say.
+std::string to_json(const Plan& plan);
+Result<Plan> plan_from_json(std::string_view text);
+Result<Plan> read_plan(const std::filesystem::path& path);
+void write_plan(const Plan& plan, const std::filesystem::path& path);
+
+}  // namespace terrace

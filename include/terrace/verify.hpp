@@ -1,0 +1,43 @@
+// The verifier: runs a plan on abstract state and proves that it is safe.
+//
+// What it proves, at every instruction and for every tier: regions lie within the budget, on the tier's
+// granularity, and no two overlap; every operand of a kernel has a region in the stated tier, which is
+// addressable, complete, and holds exactly the value the kernel reads in the graph's own order, so that
+// reordering and recomputation change no bit; nothing is freed, written or read while a transfer or kernel
+// uses it otherwise; every ticket is used once and waited for; every kernel runs; the step ends as it began,
+// with every result at hand. It shares no code with planners, simulator or executor.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "terrace/plan.hpp"
+
+namespace terrace {
+
+struct Violation {
+  std::size_t instruction = 0;  ///< its place; the number of instructions stands for the step's end
+  std::string reason;           ///< a sentence with names and bytes
+};
+
+/// All of them, as far as what follows one still makes sense; at most `limit`.
+std::vector<Violation> violations(const Graph& graph, const Machine& machine, const Plan& plan,
+                                  std::size_t limit = 100);
+
+/// A plan that was proven safe. The executor takes nothing else.
+class VerifiedPlan {
+ public:
+  const Plan& plan() const { return plan_; }
+  const Plan* operator->() const { return &plan_; }
+
+ private:
+  friend Result<VerifiedPlan> verify(const Graph& graph, const Machine& machine, Plan plan);
+  explicit VerifiedPlan(Plan plan) : plan_(std::move(plan)) {}
+  Plan plan_;
+};
+
+/// Fails with the first violation, and where the plan was made for another graph or machine.
+Result<VerifiedPlan> verify(const Graph& graph, const Machine& machine, Plan plan);
+
+}  // namespace terrace
