@@ -47,7 +47,7 @@ Bound step_bound(const PlanRequest& request);
 /// The least of tier 0 any plan needs, and the kernel whose operands take it.
 struct LeastBudget {
   Bytes bytes;
-  KernelId kernel;
+  KernelId kernel;  ///< none: inputs and results take it
 };
 LeastBudget least_budget(const Graph& graph, const Machine& machine);
 

@@ -179,13 +179,30 @@ Seconds with_recomputing(const View& view, const Way& out, const Way& in, const 
 }  // namespace
 
 LeastBudget least_budget(const Graph& graph, const Machine& machine) {
-  LeastBudget least{{}, KernelId{0}};
-  if (may_run_elsewhere(machine)) return least;
+  if (may_run_elsewhere(machine)) return {};
+  const auto size = [&](TensorId tensor) {
+    return round_up(graph[tensor].bytes, machine.tiers[0].granularity);
+  };
   const StepUses uses(graph);
+  // Inputs are filled before the step and have their places again after it, beside the results; a result that
+  // is kept from step to step is at hand after every step.
+  std::vector<bool> kept(graph.tensors.size());
+  LeastBudget least;
+  Bytes always{};
+  for (const Use& use : uses.of(uses.kernels())) {
+    least.bytes += size(use.tensor);
+    kept[use.tensor.index] = graph[use.tensor].persistent || graph[use.tensor].kind == TensorKind::input;
+    if (kept[use.tensor.index]) always += size(use.tensor);
+  }
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    const Tensor& tensor = graph.tensors[i];
+    if (tensor.kind == TensorKind::input && !tensor.persistent && !kept[i]) least.bytes += size({i});
+  }
   for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
-    Bytes bytes{};
-    for (const Use& use : uses.of(k))
-      bytes += round_up(graph[use.tensor].bytes, machine.tiers[0].granularity);
+    Bytes bytes = always;
+    for (const Use& use : uses.of(k)) {
+      if (!kept[use.tensor.index]) bytes += size(use.tensor);
+    }
     if (bytes > least.bytes) least = {bytes, {k}};
   }
   return least;

@@ -214,4 +214,29 @@ Result<Residency> decide_residency(const PlanRequest& request, const StepUses& u
   return without;
 }
 
+Residency nothing_stays(const PlanRequest& request, const StepUses& uses) {
+  const Graph& graph = request.graph;
+  Residency residency{always_pinned(request), {}};
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    const bool given = graph.tensors[i].kind == TensorKind::input && !graph.tensors[i].persistent;
+    if (residency.pinned[i] || uses.first({i}) == kNever || !(given || graph.tensors[i].persistent)) continue;
+    const bool reads = uses.first_reads({i});
+    residency.gaps.push_back({{i}, kNever, 0, uses.first({i}), given && reads, reads});
+  }
+  std::vector<bool> stored(graph.tensors.size());
+  for (const Gap& gap : residency.gaps) stored[gap.tensor.index] = true;
+  for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
+    for (const Use& use : uses.of(k)) {
+      const bool persistent = graph[use.tensor].persistent, within = use.next != kNever;
+      if (residency.pinned[use.tensor.index] || (!within && !persistent)) continue;
+      if (use.writes) stored[use.tensor.index] = false;
+      const bool needed = within ? use.next_reads : persistent;
+      residency.gaps.push_back({use.tensor, k, k + 1, within ? use.next : uses.kernels(),
+                                needed && !stored[use.tensor.index], within && needed});
+      if (needed) stored[use.tensor.index] = true;
+    }
+  }
+  return residency;
+}
+
 }  // namespace terrace

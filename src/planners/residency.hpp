@@ -52,4 +52,7 @@ double least_recently_used(const Candidate& candidate);
 Result<Residency> decide_residency(const PlanRequest& request, const StepUses& uses, Bytes capacity,
                                    const VictimRule& rule);
 
+/// Every kernel's operands come for it and leave after it.
+Residency nothing_stays(const PlanRequest& request, const StepUses& uses);
+
 }  // namespace terrace

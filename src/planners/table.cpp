@@ -41,8 +41,9 @@ Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
   if (request.budget[0] < least.bytes) {
     return Error{ErrorCode::too_large,
                  fmt::format("{} needs {} of fast memory at once and {} is given: {} are missing",
-                             request.graph[least.kernel].name, readable(least.bytes),
-                             readable(request.budget[0]), readable(least.bytes - request.budget[0]))};
+                             least.kernel ? request.graph[least.kernel].name : "what goes in and comes out",
+                             readable(least.bytes), readable(request.budget[0]),
+                             readable(least.bytes - request.budget[0]))};
   }
   auto plan = found->plan(request);
   if (!plan) return plan;

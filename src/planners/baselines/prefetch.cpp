@@ -24,7 +24,7 @@ Result<Plan> plan_prefetch(const PlanRequest& request) {
   Result<Plan> best = Error{ErrorCode::too_large, {}};
   Seconds least{};
   for (const double reserve : std::span(kReserves).first(large ? 2 : std::size(kReserves))) {
-    auto plan = plan_to_fit(request, [&](Bytes capacity) -> Result<Draft> {
+    auto plan = plan_to_fit(request, uses, "prefetch", [&](Bytes capacity) -> Result<Draft> {
       const auto kept = static_cast<std::uint64_t>((1 - reserve) * static_cast<double>(capacity.count));
       auto residency = decide_residency(request, uses, {kept}, farthest_next_use);
       // Where one kernel takes nearly everything, nothing can be kept free.
