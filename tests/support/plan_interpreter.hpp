@@ -136,8 +136,8 @@ class PlanInterpreter {
     poison(data(alloc.tensor, alloc.tier), bytes.count);
   }
   void operator()(const Free& free) {
-    poison(data(free.tensor, free.tier),
-           round_up(graph_[free.tensor].bytes, machine_[free.tier].granularity).count);
+    std::byte* bytes = data(free.tensor, free.tier);
+    poison(bytes, round_up(graph_[free.tensor].bytes, machine_[free.tier].granularity).count);
     at(free.tensor, free.tier).reset();
   }
   void operator()(const Copy& copy) {

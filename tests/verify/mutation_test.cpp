@@ -21,7 +21,7 @@ using testing::RandomCase;
 
 struct Counts {
   std::size_t rejected = 0, accepted = 0;
-  std::size_t harmless = 0;  ///< rejected, though both interpretations happen to go well
+  std::size_t harmless = 0;  ///< rejected, though neither interpretation shows harm
 };
 
 /// Whether both extremes of timing give the bytes of plain execution.
@@ -70,11 +70,12 @@ class Mutants {
   void print() const {
     for (unsigned i = 0; i < kChanges; ++i) {
       std::cout << "  " << to_string(static_cast<Change>(i)) << ": rejected " << counts_[i].rejected
-                << ", accepted " << counts_[i].accepted << "\n";
+                << ", accepted " << counts_[i].accepted << ", rejected by rule alone " << counts_[i].harmless
+                << "\n";
     }
     std::cout << "  in all: accepted and harmful 0, accepted and harmless " << total().accepted
               << ", rejected " << total().rejected << ", of which " << total().harmless
-              << " happened to go well\n";
+              << " changed no bit\n";
   }
 
  private:
