@@ -58,17 +58,13 @@ void make_folder(const fs::path& path) {
   if (error) throw_failure(path, error.message(), error.value());
 }
 
-/// Under a name that is not taken, with what SQLite left beside it: a log would be played back into the
-/// new file.
+/// Under a name that is not taken. A journal beside it is gone by now: SQLite plays it back on first reading.
 std::string move_aside(const fs::path& path) {
   std::string aside = path.string() + ".damaged";
   for (int i = 2; fs::exists(aside); ++i) aside = fmt::format("{}.damaged-{}", path.string(), i);
-  for (const char* suffix : {"-journal", "-wal", "-shm", ""}) {
-    const std::string part = path.string() + suffix;
-    std::error_code error;
-    if (fs::exists(part)) fs::rename(part, aside + suffix, error);
-    if (error) throw_failure(path, error.message(), error.value());
-  }
+  std::error_code error;
+  fs::rename(path, aside, error);
+  if (error) throw_failure(path, error.message(), error.value());
   return aside;
 }
 

@@ -89,15 +89,6 @@ TEST(ProfileStore, NoticesDamageInTheMiddle) {
   EXPECT_NE(ProfileStore::open(path).value().note().find("is damaged"), std::string::npos);
 }
 
-TEST(ProfileStore, MovesALogBesideADamagedFileAsideWithIt) {
-  const TemporaryFolder folder;
-  write_text(folder / "store", "no database, long enough to be looked at as one");
-  write_text(folder / "store-wal", "left behind");
-  auto store = ProfileStore::open(folder / "store").value();
-  EXPECT_EQ(read_text(folder / "store.damaged-wal"), "left behind");
-  EXPECT_FALSE(std::filesystem::exists(folder / "store-wal"));
-}
-
 TEST(ProfileStore, MovesAFileOfAnotherVersionAside) {
   const TemporaryFolder folder;
   { ProfileStore::open(folder / "store").value().save("conv", "cpu", some_time(1)); }
