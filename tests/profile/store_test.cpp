@@ -80,7 +80,8 @@ TEST(ProfileStore, NoticesDamageInTheMiddle) {
   const std::string path = folder / "store";
   {
     auto store = ProfileStore::open(path).value();
-    for (int i = 0; i < 200; ++i) store.save("kernel" + std::to_string(i), "cpu", some_time(1));
+    for (const char name : {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'})
+      store.save(std::string(2000, name), "cpu", some_time(1));
   }
   std::string contents = read_text(path);
   ASSERT_GT(contents.size(), 8192U);
