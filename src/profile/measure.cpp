@@ -10,6 +10,7 @@
 
 #include "base/check.hpp"
 #include "profile/kernel_key.hpp"
+#include "profile/roofline.hpp"
 #include "profile/trial.hpp"
 #include "terrace/plan.hpp"
 #include "terrace/version.hpp"
@@ -35,8 +36,7 @@ std::string processor_name() {
 }
 
 PlacedTime with_tiers(PlacedTime time, const Kernel& kernel) {
-  const std::size_t operands = kernel.inputs.size() + kernel.outputs.size() + (kernel.workspace ? 1 : 0);
-  time.tiers.assign(operands, TierId{0});
+  time.tiers.assign(operand_count(kernel), TierId{0});
   return time;
 }
 

@@ -20,6 +20,8 @@ using namespace literals;
 
 /// What kernels' vectors like best, and one cache line.
 constexpr Bytes kAlignment{64};
+/// What one member of the team does at a time, in bytes.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
 
 /// Every tensor a kernel touches, once, at its offset.
 class Layout {
@@ -32,15 +34,21 @@ class Layout {
   }
   Bytes bytes() const { return end_; }
   const std::vector<TensorId>& operands() const { return operands_; }
+  /// Those that stand among the operands more than once, as what is worked on in place does.
+  const std::vector<TensorId>& repeated() const { return repeated_; }
   std::uint64_t offset(TensorId id) const { return offsets_.at(id).count; }
 
  private:
   void add(TensorId id) {
     operands_.push_back(id);
-    if (offsets_.try_emplace(id, end_).second) end_ += round_up(graph_[id].bytes, kAlignment);
+    if (offsets_.try_emplace(id, end_).second) {
+      end_ += round_up(graph_[id].bytes, kAlignment);
+    } else {
+      repeated_.push_back(id);
+    }
   }
   const Graph& graph_;
-  std::vector<TensorId> operands_;
+  std::vector<TensorId> operands_, repeated_;
   std::map<TensorId, Bytes> offsets_;
   Bytes end_;
 };
@@ -48,7 +56,6 @@ class Layout {
 /// Splits a stretch of memory among the team.
 template <class Body>
 void by_team(std::byte* at, std::size_t bytes, Body body) {
-  constexpr std::size_t kPiece = std::size_t{1} << 20;
   const auto pieces = static_cast<std::int64_t>((bytes + kPiece - 1) / kPiece);
   if (pieces == 0) return;
   math::for_pieces(pieces, [=](std::int64_t piece) {
@@ -57,13 +64,11 @@ void by_team(std::byte* at, std::size_t bytes, Body body) {
   });
 }
 
-/// Repeats one block of numbers: drawing them all would take longer than the kernels.
-void fill_numbers(std::byte* at, std::size_t bytes) {
-  constexpr std::size_t kNumbers = std::size_t{1} << 18;
-  static_assert(kNumbers * sizeof(float) == 1 << 20);
-  std::vector<float> block(std::min(kNumbers, bytes / sizeof(float) + 1));
-  math::fill_uniform(block.data(), static_cast<std::int64_t>(block.size()), 0.5F, 1.5F, {});
-  by_team(at, bytes, [source = block.data()](std::byte* to, std::size_t n) { std::memcpy(to, source, n); });
+/// One block of numbers is repeated: drawing them all would take longer than the kernels.
+std::vector<float> draw_numbers() {
+  std::vector<float> numbers(kPiece / sizeof(float));
+  math::fill_uniform(numbers.data(), static_cast<std::int64_t>(numbers.size()), 0.5F, 1.5F, {});
+  return numbers;
 }
 
 /// How many different integers a kernel understands.
@@ -81,10 +86,11 @@ std::int32_t integer_bound(const Kernel& kernel) {
   }
 }
 
-void fill(const Tensor& tensor, const Kernel& kernel, std::byte* at) {
+void fill(const Tensor& tensor, const Kernel& kernel, const std::vector<float>& numbers, std::byte* at) {
   switch (tensor.type) {
     case DataType::f32:
-      return fill_numbers(at, tensor.bytes.count);
+      return by_team(at, tensor.bytes.count,
+                     [source = numbers.data()](std::byte* to, std::size_t n) { std::memcpy(to, source, n); });
     case DataType::i32:
       return math::fill_integers(reinterpret_cast<std::int32_t*>(at),
                                  static_cast<std::int64_t>(tensor.bytes.count / sizeof(std::int32_t)),
@@ -119,6 +125,8 @@ Bytes flush_bytes() {
   return last > 0 ? 2 * Bytes{static_cast<std::uint64_t>(last)} : 64_MiB;
 }
 
+Trial::Trial(std::unique_ptr<Tier> memory) : memory_(std::move(memory)), numbers_(draw_numbers()) {}
+
 Result<Trial> Trial::open(Bytes arena) {
   TierSpec spec;
   spec.capacity = std::max(arena, kAlignment);
@@ -133,11 +141,12 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
   const Bytes capacity = memory_->description().capacity;
   check(layout.bytes() <= capacity, "a kernel on trial fits in the arena");
   std::byte* arena = memory_->memory();
+  const auto fill_all = [&](const std::vector<TensorId>& ids) {
+    for (const TensorId id : ids) fill(graph[id], kernel, numbers_, arena + layout.offset(id));
+  };
+  fill_all(layout.operands());
   std::vector<std::byte*> operands;
-  for (const TensorId id : layout.operands()) {
-    operands.push_back(arena + layout.offset(id));
-    fill(graph[id], kernel, operands.back());
-  }
+  for (const TensorId id : layout.operands()) operands.push_back(arena + layout.offset(id));
   const auto runnable = cpu::instantiate(graph, kernel);
   const Clock& clock = steady_clock();
   const auto timed = [&] {
@@ -149,8 +158,11 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
   Samples cold, warm;
   const Clock::Time begin = clock.now();
   while (!cold.are_enough(clock.now() - begin)) {
+    // A kernel fed with its own results would soon meet numbers no training has.
+    fill_all(layout.repeated());
     stream_over(arena + layout.bytes().count, std::min(flush_bytes(), capacity - layout.bytes()).count);
     cold.add(timed());
+    fill_all(layout.repeated());
     warm.add(timed());
   }
   PlacedTime placed;
@@ -160,6 +172,10 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
   placed.spread = cold.half_width();
   placed.samples = static_cast<std::uint32_t>(cold.count());
   return placed;
+}
+
+std::span<const std::byte> Trial::contents(const Graph& graph, const Kernel& kernel, TensorId id) const {
+  return {memory_->memory() + Layout(graph, kernel).offset(id), graph[id].bytes.count};
 }
 
 }  // namespace terrace

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "kernels/kernel.hpp"
@@ -30,10 +31,13 @@ class Trial {
   /// Measures until the samples are enough (samples.hpp): cold after streaming over the arena, warm at once
   /// after that. pre: a kernel of a lowered graph, trial_bytes() within the arena
   PlacedTime measure(const Graph& graph, const Kernel& kernel);
+  /// What an operand of the kernel measured last holds now. pre: it is one
+  std::span<const std::byte> contents(const Graph& graph, const Kernel& kernel, TensorId id) const;
 
  private:
-  explicit Trial(std::unique_ptr<Tier> memory) : memory_(std::move(memory)) {}
+  explicit Trial(std::unique_ptr<Tier> memory);
   std::unique_ptr<Tier> memory_;
+  std::vector<float> numbers_;  ///< what operands are filled with
 };
 
 }  // namespace terrace

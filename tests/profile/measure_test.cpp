@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <set>
 
 #include "exec/nets.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/operands.hpp"
+#include "profile/trial.hpp"
 #include "terrace/plan.hpp"
 #include "tiers/temporary_folder.hpp"
 
@@ -21,6 +23,10 @@ using namespace literals;
 constexpr Bytes kBudget = 4_MiB;
 
 Graph lowered(const Graph& graph) { return compile(graph, 1).value().graph; }
+
+std::vector<Graph> all_nets() {
+  return {small_resnet(), small_mobilenet(), small_gpt(), small_lstm(), small_generator()};
+}
 
 std::size_t different_kernels(const Graph& graph) {
   std::set<std::string> keys;
@@ -38,7 +44,7 @@ struct Counter {
 };
 
 TEST(Measure, TimesEveryKernelOfEveryKindOfNet) {
-  for (const Graph& net : {small_resnet(), small_mobilenet(), small_gpt(), small_lstm(), small_generator()}) {
+  for (const Graph& net : all_nets()) {
     SCOPED_TRACE(net.name);
     const Graph graph = lowered(net);
     const Machine machine = two_tier_machine();
@@ -53,6 +59,34 @@ TEST(Measure, TimesEveryKernelOfEveryKindOfNet) {
       EXPECT_GE(time.samples, 3U);
     }
     EXPECT_GT(KernelClock(graph, machine, profile).fast_step(), Seconds{0});
+  }
+}
+
+/// Neither endless, nor no number, nor so small that the processor takes its slow path.
+std::size_t odd_numbers(std::span<const std::byte> bytes) {
+  std::size_t odd = 0;
+  for (std::size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
+    float value = 0;
+    std::memcpy(&value, &bytes[i], sizeof value);
+    if (value != 0 && !std::isnormal(value)) ++odd;
+  }
+  return odd;
+}
+
+TEST(Trial, LeavesOrdinaryNumbersHoweverOftenAKernelRuns) {
+  for (const Graph& net : all_nets()) {
+    const Graph graph = lowered(net);
+    Trial trial = Trial::open(kBudget).value();
+    for (const Kernel& kernel : graph.kernels) {
+      SCOPED_TRACE(net.name + ": " + kernel.name);
+      trial.measure(graph, kernel);
+      for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
+        for (const Operand& operand : *operands) {
+          if (graph[operand.tensor].type != DataType::f32) continue;
+          EXPECT_EQ(odd_numbers(trial.contents(graph, kernel, operand.tensor)), 0U);
+        }
+      }
+    }
   }
 }
 
