@@ -1,6 +1,7 @@
-// Residence: which regions exist, and which of them are current, while a plan's instructions pass one by one.
+// Residence: which regions exist while a plan's instructions pass one by one.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "exec/open_tiers.hpp"
@@ -19,27 +20,22 @@ class Residence {
   Place place(TensorId tensor, TierId tier) const;
   /// Of a region of the tensor in that tier.
   Bytes size(TensorId tensor, TierId tier) const;
-  /// Fastest tier first.
-  std::vector<Place> current(TensorId tensor) const;
+  /// Where it has regions, fastest tier first.
+  std::vector<Place> places(TensorId tensor) const;
   /// The most bytes of regions at once so far, by tier.
   const std::vector<Bytes>& peak() const { return peak_; }
 
  private:
-  struct Entry {
-    std::uint64_t offset = 0;
-    bool present = false, current = false;
-  };
-
-  Entry& entry(TensorId tensor, TierId tier);
+  std::optional<std::uint64_t>& offset(TensorId tensor, TierId tier);
   void apply(const Alloc& alloc);
   void apply(const Free& free);
-  void apply(const Copy& copy);
+  void apply(const Copy&) {}
   void apply(const Wait&) {}
-  void apply(const Run& run);
+  void apply(const Run&) {}
 
   const Graph& graph_;
   const Machine& machine_;
-  std::vector<Entry> entries_;  // of each tensor in each tier
+  std::vector<std::optional<std::uint64_t>> offsets_;  // of each tensor in each tier
   std::vector<Bytes> held_, peak_;
 };
 

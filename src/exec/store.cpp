@@ -13,7 +13,7 @@ Store::Store(const Graph& graph, const Machine& machine, const Plan& plan, const
   Residence residence(graph, machine, plan);
   const auto add_places = [&] {
     for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-      if (places_[i].empty()) places_[i] = residence.current({i});
+      if (places_[i].empty()) places_[i] = residence.places({i});
     }
   };
   places_.resize(graph.tensors.size());

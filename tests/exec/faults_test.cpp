@@ -79,7 +79,7 @@ TEST(FailedStep, IsSeenWhateverOperationFails) {
   step(whole.trainer, 1);
   const std::uint64_t operations = whole.tier->operations() - before;
   ASSERT_GT(operations, 50U);
-  for (std::uint64_t nth = 1; nth <= operations; nth += operations / 23) {
+  for (std::uint64_t nth = 1; nth <= operations; nth += operations / 11) {
     Faulty faulty(fake_blocks());
     faulty.tier->fail(nth, FakeTier::Fault::io_error);
     EXPECT_NE(failure_of(faulty.trainer), "") << nth;
@@ -89,7 +89,7 @@ TEST(FailedStep, IsSeenWhateverOperationFails) {
 
 TEST(FailedStep, IsNoneWhereADiskIsOnlyShortOrSlow) {
   Faulty faulty(fake_blocks());
-  Trainer unlimited = start(small_resnet());
+  Trainer unlimited = start_unlimited(small_resnet());
   faulty.tier->fail_randomly(0.3, FakeTier::Fault::short_transfer, 1);
   for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(step(faulty.trainer, i), step(unlimited, i));
   faulty.tier->heal();

@@ -39,9 +39,14 @@ inline VerifiedPlan plan_for(const Program& program, const SlowTier& slow) {
   return verify(program.graph, slow.machine, spill_plan(program.graph, slow.machine, slow.options)).value();
 }
 
+inline Trainer start_unlimited(const Graph& graph, unsigned threads = 1) {
+  return Trainer::start(compile(graph, threads).value(), {.seed = 1, .learning_rate = 0.01F}).value();
+}
+
 inline Trainer start(const Graph& graph, const SlowTier& slow,
-                     const TrainerOptions& options = {.seed = 1, .learning_rate = 0.01F}) {
-  const Program program = compile(graph).value();
+                     const TrainerOptions& options = {.seed = 1, .learning_rate = 0.01F},
+                     unsigned threads = 1) {
+  const Program program = compile(graph, threads).value();
   return Trainer::start(program, plan_for(program, slow), slow.machine, options).value();
 }
 

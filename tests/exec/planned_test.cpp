@@ -11,7 +11,7 @@ using namespace literals;
 TEST(PlannedTrainer, GivesTheBitsOfUnlimitedMemory) {
   const TemporaryFolder folder;
   for (const Graph& graph : small_graphs()) {
-    Trainer unlimited = start(graph);
+    Trainer unlimited = start_unlimited(graph);
     std::vector<float> losses;
     for (std::uint64_t i = 0; i < 3; ++i) losses.push_back(step(unlimited, i));
     for (const SlowTier& slow : slow_tiers(folder)) {
@@ -23,10 +23,18 @@ TEST(PlannedTrainer, GivesTheBitsOfUnlimitedMemory) {
   }
 }
 
+/// Kernels and transfers share the cores.
+TEST(PlannedTrainer, GivesTheSameBitsWithSeveralThreads) {
+  Trainer unlimited = start_unlimited(small_resnet(), 2);
+  Trainer planned = start(small_resnet(), fake_blocks(), {.seed = 1, .learning_rate = 0.01F}, 2);
+  for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(step(planned, i), step(unlimited, i)) << i;
+  expect_same_state(planned, unlimited);
+}
+
 TEST(PlannedTrainer, StartsWithTheWeightsOfUnlimitedMemory) {
   const TemporaryFolder folder;
   for (const Graph& graph : {small_resnet(), small_gpt()}) {
-    const Trainer unlimited = start(graph);
+    const Trainer unlimited = start_unlimited(graph);
     for (const SlowTier& slow : slow_tiers(folder)) {
       SCOPED_TRACE(graph.name + " over " + slow.name);
       expect_same_state(start(graph, slow), unlimited);
@@ -44,7 +52,7 @@ Graph wide_network() {
 
 TEST(PlannedTrainer, ReadsAndWritesTensorsOfAnySizeInTiersThatKernelsCannotUse) {
   Trainer trainer = start(wide_network(), fake_blocks());
-  Trainer unlimited = start(wide_network());
+  Trainer unlimited = start_unlimited(wide_network());
   for (Trainer* each : {&trainer, &unlimited}) {
     std::vector<float> values(1200 * 1200);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 1013) * 1e-4F;
@@ -64,7 +72,7 @@ TEST(PlannedTrainer, SavesAndLoadsTheSameFilesWhereverWeightsLie) {
   const TemporaryFolder folder;
   for (const SlowTier& slow : slow_tiers(folder)) {
     SCOPED_TRACE(slow.name);
-    Trainer planned = start(small_resnet(), slow), unlimited = start(small_resnet());
+    Trainer planned = start(small_resnet(), slow), unlimited = start_unlimited(small_resnet());
     step(planned, 1);
     step(unlimited, 1);
     planned.save_weights(folder / "planned").value();
@@ -80,7 +88,7 @@ TEST(PlannedTrainer, SavesAndLoadsTheSameFilesWhereverWeightsLie) {
 TEST(PlannedTrainer, RunsWithLessFastMemoryThanTheGraphHasLiveAtOnce) {
   for (const Graph& graph : small_graphs()) {
     SCOPED_TRACE(graph.name);
-    const Program program = compile(graph).value();
+    const Program program = compile(graph, 1).value();
     EXPECT_LT(plan_for(program, fake_blocks())->budget[0], program.peak);
   }
 }
@@ -90,7 +98,7 @@ TEST(PlannedTrainer, LeavesTiersWithoutABudgetClosed) {
   slow.machine.tiers.push_back(slow.machine.tiers[1]);
   slow.machine.tiers[2].name = "nowhere";
   slow.machine.tiers[2].spec = "file:/does/not/exist:1GiB";
-  const Program program = compile(small_resnet()).value();
+  const Program program = compile(small_resnet(), 1).value();
   Plan plan = spill_plan(program.graph, slow.machine);
   plan.budget.push_back(Bytes{0});
   const auto verified = verify(program.graph, slow.machine, plan).value();
@@ -119,7 +127,7 @@ void expect_mentions(const std::string& message, std::initializer_list<const cha
 }
 
 TEST(PlannedTrainer, RefusesThePlanOfAnotherGraph) {
-  const Program resnet = compile(small_resnet()).value(), gpt = compile(small_gpt()).value();
+  const Program resnet = compile(small_resnet(), 1).value(), gpt = compile(small_gpt(), 1).value();
   const SlowTier slow = fake_blocks();
   const auto started = Trainer::start(gpt, plan_for(resnet, slow), slow.machine, {});
   ASSERT_FALSE(started);
@@ -127,7 +135,7 @@ TEST(PlannedTrainer, RefusesThePlanOfAnotherGraph) {
 }
 
 TEST(PlannedTrainer, RefusesThePlanOfAnotherMachine) {
-  const Program program = compile(small_resnet()).value();
+  const Program program = compile(small_resnet(), 1).value();
   Machine other = fake_blocks().machine;
   other.name = "other";
   other.tiers[1].granularity = 4_KiB;
@@ -139,14 +147,14 @@ TEST(PlannedTrainer, RefusesThePlanOfAnotherMachine) {
 TEST(PlannedTrainer, RefusesAMachineOfAnotherComputer) {
   SlowTier slow = fake_memory();
   slow.machine.tiers[1].spec.clear();
-  expect_mentions(refusal(compile(small_resnet()).value(), slow),
+  expect_mentions(refusal(compile(small_resnet(), 1).value(), slow),
                   {"slow", "has no spec", "another computer"});
 }
 
 TEST(PlannedTrainer, RefusesMoreMemoryThanThereIs) {
   SlowTier slow = fake_blocks();
   for (MachineTier& tier : slow.machine.tiers) tier.capacity = 1_TiB;
-  const std::string message = refusal(compile(small_resnet()).value(), slow, {100_GiB, 900_GiB});
+  const std::string message = refusal(compile(small_resnet(), 1).value(), slow, {100_GiB, 900_GiB});
   expect_mentions(message, {"small resnet needs 1000.01 GiB", "dram 100.00 GiB", "slow 900.00 GiB"});
 }
 
@@ -154,14 +162,14 @@ TEST(PlannedTrainer, RefusesADiskThatIsTooSmall) {
   const TemporaryFolder folder;
   SlowTier slow{"file", two_tiers("file:" + (folder / "spill") + ":1GiB,buffered", {64}, {4096}, false)};
   slow.machine.tiers[1].capacity = 4096_TiB;
-  const Program program = compile(small_resnet()).value();
+  const Program program = compile(small_resnet(), 1).value();
   const Bytes fast = plan_for(program, slow)->budget[0];
   expect_mentions(refusal(program, slow, {fast, 4096_TiB}), {"spill", "4096", "TiB"});
   EXPECT_TRUE(folder.empty());
 }
 
 TEST(PlannedTrainer, RefusesATierThatIsNotWhatTheMachineSays) {
-  const Program program = compile(small_resnet()).value();
+  const Program program = compile(small_resnet(), 1).value();
   const SlowTier coarse{"coarse", two_tiers("fake:1MiB,blocks,block=4KiB", {64}, {512}, false)};
   const SlowTier blocks{"blocks", two_tiers("fake:1MiB,blocks", {64}, {512}, true)};
   for (const SlowTier& slow : {coarse, blocks}) {

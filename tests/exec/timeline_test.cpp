@@ -7,7 +7,7 @@ namespace {
 
 TEST(Timeline, HasAnIntervalForEveryInstruction) {
   const TemporaryFolder folder;
-  const Program program = compile(small_resnet()).value();
+  const Program program = compile(small_resnet(), 1).value();
   for (const SlowTier& slow : slow_tiers(folder)) {
     SCOPED_TRACE(slow.name);
     const VerifiedPlan proven = plan_for(program, slow);
@@ -44,7 +44,7 @@ TEST(Timeline, HasAnIntervalForEveryInstruction) {
 
 TEST(Timeline, CountsTheBytesOfWholeRegions) {
   const TemporaryFolder folder;
-  const Program program = compile(small_mobilenet()).value();
+  const Program program = compile(small_mobilenet(), 1).value();
   for (const SlowTier& slow : slow_tiers(folder)) {
     SCOPED_TRACE(slow.name);
     const VerifiedPlan proven = plan_for(program, slow);
@@ -65,7 +65,7 @@ TEST(Timeline, CountsTheBytesOfWholeRegions) {
 }
 
 TEST(Timeline, OfUnlimitedMemoryHasThePeakOfTheGraph) {
-  const Trainer trainer = start(small_resnet());
+  const Trainer trainer = start_unlimited(small_resnet());
   EXPECT_GE(trainer.timeline().peak[0], trainer.program().peak);
   EXPECT_LE(trainer.timeline().peak[0], trainer.program().arena);
   EXPECT_TRUE(trainer.timeline().moved.empty());
@@ -92,7 +92,7 @@ class ChargedTier final : public Tier {
 };
 
 TEST(PlannedTrainer, ChargesKernelsForWhatTheyTouchInSlowMemory) {
-  const Program program = compile(small_resnet()).value();
+  const Program program = compile(small_resnet(), 1).value();
   SlowTier slow = fake_memory();
   slow.options.in_place = 2;
   const VerifiedPlan proven = plan_for(program, slow);
