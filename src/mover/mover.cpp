@@ -112,6 +112,8 @@ void see_through(Transfer::State& state) {
 
 bool Transfer::done() const noexcept { return state_ == nullptr || state_->ticket.done(); }
 
+std::chrono::steady_clock::time_point Transfer::ended() const noexcept { return state_->ticket.ended_at(); }
+
 void Transfer::wait() {
   if (state_ == nullptr) return;
   see_through(*state_);
