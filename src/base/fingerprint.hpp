@@ -25,6 +25,7 @@ class Fingerprint {
     for (int shift = 0; shift < 64; shift += 8) mix(static_cast<unsigned char>(bits >> shift));
     return *this;
   }
+  Fingerprint& add(float number) { return add(std::bit_cast<std::uint32_t>(number)); }
   Fingerprint& add(double number) { return add(std::bit_cast<std::uint64_t>(number)); }
   Fingerprint& add(Bytes amount) { return add(amount.count); }
   Fingerprint& add(Seconds time) { return add(time.count()); }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "machine/hash.hpp"
+#include "base/fingerprint.hpp"
 
 namespace terrace {
 namespace {
@@ -47,7 +47,7 @@ std::string fingerprint(const Machine& machine) {
   figures.name.clear();
   figures.source.clear();
   for (MachineTier& tier : figures.tiers) tier.spec.clear();
-  return hash_text(to_json(figures));
+  return Fingerprint().add(to_json(figures)).text();
 }
 
 }  // namespace terrace

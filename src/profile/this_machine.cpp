@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/fingerprint.hpp"
 #include "base/replace_file.hpp"
-#include "machine/hash.hpp"
 #include "profile/computer_name.hpp"
 #include "terrace/error.hpp"
 
@@ -88,7 +88,7 @@ fs::path machine_cache_file(const fs::path& folder, const std::vector<TierSpec>&
     key += "\n" + rates_key(spec);
     name += fmt::format("-{}", to_string(spec.kind));
   }
-  return folder / fmt::format("{}-{}.json", name, hash_text(key));
+  return folder / fmt::format("{}-{}.json", name, Fingerprint().add(key).text());
 }
 
 Result<void> keep_machine(const Machine& machine, const fs::path& file) {
