@@ -23,7 +23,7 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/TerraceConfig.cmake
         DESTINATION ${package_folder})
 
 # What a program must link beside a static library, it need not beside a shared one.
-set(terrace_pc_libs "-lfmt -lz")
+set(terrace_pc_libs "-lfmt -lz -lsqlite3")
 if(URING_FOUND)
   string(APPEND terrace_pc_libs " -luring")
 endif()

@@ -6,14 +6,15 @@
 // ever silently short.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <vector>
 
 #include "terrace/bytes.hpp"
-#include "terrace/tier_spec.hpp"
 #include "terrace/tier.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace {
 
@@ -42,6 +43,8 @@ class Transfer {
   bool valid() const noexcept { return state_ != nullptr; }
   /// Complete or failed. Never blocks.
   bool done() const noexcept;
+  /// When that was. pre: valid(), and done() or wait() returned
+  std::chrono::steady_clock::time_point ended() const noexcept;
   /// Makes the transfer urgent, helps where it can, returns when it is complete; throws EnvironmentError
   /// naming tier, path, offset and cause if it failed. May be called again.
   void wait();

@@ -35,18 +35,19 @@ std::span<const PlannerInfo> planners();
 /// below the least with the kernel that needs most and the bytes missing.
 Result<Plan> make_plan(std::string_view planner, const PlanRequest& request);
 
-/// What no plan for this graph, machine and budget can be faster than, and why.
+/// What no plan for this graph, machine and budget can be faster than that runs kernels in the graph's order.
 struct Bound {
-  Seconds step{0};
+  Seconds step{0};      ///< of plans that may also compute things again
+  Seconds moving{0};    ///< of plans that compute everything once
   Seconds compute{0};   ///< all kernels with everything in fast memory
-  Seconds transfer{0};  ///< what must cross the links because it cannot stay
+  Seconds transfer{0};  ///< how long the links are busy with what cannot stay, if nothing is computed again
 };
 Bound step_bound(const PlanRequest& request);
 
 /// The least of tier 0 any plan needs, and the kernel whose operands take it.
 struct LeastBudget {
   Bytes bytes;
-  KernelId kernel;
+  KernelId kernel;  ///< none: inputs and results take it
 };
 LeastBudget least_budget(const Graph& graph, const Machine& machine);
 

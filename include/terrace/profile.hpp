@@ -34,6 +34,7 @@ struct Profile {
   std::vector<KernelProfile> kernels;
   bool operator==(const Profile&) const = default;
 
+  /// Whether every variant of every kernel was measured with its operands in tier 0.
   bool is_measured() const;
 };
 
@@ -42,21 +43,38 @@ std::string fingerprint(const Profile& profile);
 /// Every kernel by the machine's roofline; times that come with the graph's variants are taken instead.
 Profile estimate(const Graph& graph, const Machine& machine);
 
-/// How long a kernel takes: what was measured for exactly these tiers, else what was measured in tier 0 plus
-/// what reading and writing its operands where they lie takes longer. Borrows graph, machine and profile.
+/// How much of what a kernel touches, from 0 to 1, the kernel before it in the graph's order has not: what is
+/// not in a cache when it starts. A caller that reorders kernels accepts the share of the graph's order.
+double cold_share(const Graph& graph, KernelId kernel);
+
+/// What a kernel takes within a step: warm for what the kernel before it touched, cold for the rest. Operands
+/// too large for the caches are cold in both measurements, so that no rule about sizes is needed.
+Seconds in_step(const PlacedTime& placed, double cold_share);
+
+/// How long a kernel takes: what was measured for exactly these tiers, else what was measured in tier 0 plus,
+/// for each operand elsewhere, what reading or writing it there takes longer. Borrows the profile, whose
+/// graph and machine are not needed once it is made. Constant: any number of threads may ask.
 class KernelClock {
  public:
+  /// pre: the profile has every kernel and variant of the graph, with all operands in tier 0 first
   KernelClock(const Graph& graph, const Machine& machine, const Profile& profile);
+  /// `tiers`: of its inputs, its outputs and its workspace, in this order.
   Seconds time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const;
+  /// What one operand costs more in this tier than in tier 0, where the placement was not measured.
+  Seconds extra(KernelId kernel, std::size_t operand, TierId tier) const {
+    return extra_[(first_operand_[kernel.index] + operand) * tiers_ + tier.index];
+  }
   /// With all operands in tier 0, the fastest variant.
   Seconds fast(KernelId kernel) const { return fast_[kernel.index]; }
   /// The sum of fast() over all kernels.
   Seconds fast_step() const { return fast_step_; }
 
  private:
-  const Graph& graph_;
-  const Machine& machine_;
   const Profile& profile_;
+  std::size_t tiers_;
+  std::vector<std::size_t> first_operand_;  ///< of each kernel among all operands; one more for the end
+  std::vector<Seconds> extra_;              ///< by operand, then by tier
+  std::vector<double> cold_share_;
   std::vector<Seconds> fast_;
   Seconds fast_step_{0};
 };

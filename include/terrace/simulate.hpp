@@ -28,7 +28,9 @@ struct Timeline {
   std::vector<Bytes> peak;  ///< bytes of regions at once, by tier
 };
 
-/// pre: `verify` accepts the plan
+/// The step ends when the last instruction is done and every link is idle. pre: `verify` accepts the plan
 Timeline simulate(const Graph& graph, const Machine& machine, const Profile& profile, const Plan& plan);
+/// The same for whoever simulates often. pre: `clock` was made for this graph and machine
+Timeline simulate(const Graph& graph, const Machine& machine, const KernelClock& clock, const Plan& plan);
 
 }  // namespace terrace

@@ -1,22 +1,32 @@
-// Trains a graph with all of its tensors in memory, at offsets settled beforehand.
+// Trains a graph: with all of its tensors in one memory, or under a plan over several tiers.
 //
 //   program   a graph made ready for this processor, and where each tensor lies in one arena; nothing is
-//   allocated yet trainer   the arena, the kernels and the state of training
+//             allocated yet
+//   trainer   the tiers, the kernels and the state of training
 //
-// A step runs every kernel once and allocates nothing. With the same seed and number of threads every run
-// gives the same bits. Inputs must be filled before each step: their memory is used again within it. One
-// thread at a time.
+// A step carries out a plan's instructions: one thread issues the kernels, transfers go on behind them. With
+// the same seed and number of threads every run gives the same bits, wherever tensors lie. Inputs must be
+// filled before each step: their memory may be used again within it. One thread at a time.
+//
+// Beyond its tiers a trainer holds the kernels' primitives and, where a tier is a disk, 8 MiB for requests
+// that are not aligned and 4 MiB of staging. A step takes no memory but the mover's few notes about each
+// transfer, which it gives back. Reading, writing, saving and loading take memory for two copies of one
+// tensor.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "terrace/graph.hpp"
+#include "terrace/simulate.hpp"
+#include "terrace/tier.hpp"
+#include "terrace/verify.hpp"
 
 namespace terrace {
 
@@ -35,6 +45,8 @@ Result<Program> compile(const Graph& graph, unsigned threads = 0);
 struct TrainerOptions {
   std::uint64_t seed = 0;
   float learning_rate = 0.01F;
+  /// For tests: opens the tiers instead of `open_tier`.
+  std::function<Result<std::unique_ptr<Tier>>(const TierSpec&)> open = {};
 };
 
 class Trainer {
@@ -42,21 +54,34 @@ class Trainer {
   /// Takes the memory and sets every weight and state to its initial value. Fails where the memory is not
   /// there, naming what is needed and what is available; nothing is allocated then.
   static Result<Trainer> start(Program program, const TrainerOptions& options);
+  /// The same under a plan: opens the machine's tiers, each as large as the plan's budget for it; one of
+  /// budget zero is not opened. Fails as well where the plan is of another graph or machine, where a tier
+  /// has no spec on this computer or is not what the machine says, and where the disk is too small. pre:
+  /// `machine` is the one the plan was verified for
+  static Result<Trainer> start(Program program, const VerifiedPlan& plan, const Machine& machine,
+                               const TrainerOptions& options);
   Trainer(Trainer&&) noexcept;
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
   const Program& program() const;
   std::uint64_t steps_done() const;
+  float learning_rate() const;
   void set_learning_rate(float rate);
 
   /// Where to put an input for the next step, row-major. pre: the graph has such an input
   std::span<float> input(std::string_view name);
   std::span<std::int32_t> integer_input(std::string_view name);
+  /// Throws EnvironmentError where a transfer fails. The trainer has `failed` then: tensors may be of two
+  /// steps, so whatever would use them throws the same again, until a checkpoint is loaded.
   void step();
   /// The same, and the time each kernel took is added to `times`. pre: one entry for each kernel of the
   /// program's graph
   void step(std::span<Seconds> times);
+  bool failed() const;
+  /// When everything in the last step happened. A copy's interval is from its start to its completion, and
+  /// bytes moved are those of whole regions. Of alloc and free: the moment they were passed.
+  const Timeline& timeline() const;
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;
 
@@ -72,6 +97,8 @@ class Trainer {
 
  private:
   struct State;
+  static Result<Trainer> start(Program program, const Plan& plan, const Machine& machine,
+                               const TrainerOptions& options);
   explicit Trainer(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

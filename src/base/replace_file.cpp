@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/check.hpp"
 #include "terrace/bytes.hpp"
 #include "terrace/error.hpp"
 
@@ -51,12 +52,13 @@ class Replacement {
     return {};
   }
 
-  Result<void> run(std::span<const std::span<const std::byte>> pieces) {
+  Result<void> run(const Pieces& pieces) {
     if (const auto fine = inspect(); !fine) return fine;
     const Descriptor file(create());
     if (file.number() < 0) return refused_create(errno);
     reserve(file.number());
-    for (const auto piece : pieces) write(file.number(), piece);
+    for (std::size_t i = 0; i < pieces.count; ++i) write(file.number(), pieces.make(i));
+    check(written_ == size_.count, "the pieces of a file are as large as they were said to be");
     if (fsync(file.number()) != 0) give_up(errno);
     if (rename(temporary_.c_str(), path_.c_str()) != 0) give_up(errno);
     temporary_.clear();
@@ -190,7 +192,11 @@ Result<void> replace_file(const std::filesystem::path& path,
                           std::span<const std::span<const std::byte>> pieces) {
   Bytes size{0};
   for (const auto piece : pieces) size += Bytes{piece.size()};
-  return Replacement(path, size).run(pieces);
+  return replace_file(path, Pieces{pieces.size(), size, [&](std::size_t i) { return pieces[i]; }});
+}
+
+Result<void> replace_file(const std::filesystem::path& path, const Pieces& pieces) {
+  return Replacement(path, pieces.total).run(pieces);
 }
 
 Result<void> check_replaceable(const std::filesystem::path& path) {

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <span>
 
+#include "terrace/bytes.hpp"
 #include "terrace/result.hpp"
 
 namespace terrace {
@@ -16,6 +18,16 @@ namespace terrace {
 /// EnvironmentError where the disk is full or fails. After either, the old file is untouched.
 Result<void> replace_file(const std::filesystem::path& path,
                           std::span<const std::span<const std::byte>> pieces);
+
+/// Pieces made one after the other, so that they need not all be in memory: `make(i)` is called for 0, 1, ...
+/// `count` - 1, and what it returned is used until the next call. What it throws leaves the old file
+/// untouched.
+struct Pieces {
+  std::size_t count = 0;
+  Bytes total;  ///< of all
+  std::function<std::span<const std::byte>(std::size_t)> make;
+};
+Result<void> replace_file(const std::filesystem::path& path, const Pieces& pieces);
 
 /// Whether `replace_file` could start at this path now; fails and throws as it does. Leaves nothing behind.
 Result<void> check_replaceable(const std::filesystem::path& path);

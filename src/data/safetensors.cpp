@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <unordered_set>
 
@@ -46,22 +47,27 @@ std::uint64_t from_little_endian(std::span<const std::byte> bytes) {
   return number;
 }
 
-void require_sound(std::span<const Tensor> tensors) {
+std::uint64_t require_sound_size(const Tensor& tensor) {
+  const auto count = byte_count(tensor.dtype, tensor.shape);
+  check(count.has_value(), "a tensor's dtype and shape ask for more bytes than there are");
+  return *count;
+}
+
+void require_sound_names(std::span<const Tensor> tensors) {
   std::unordered_set<std::string_view> names;
   for (const Tensor& tensor : tensors) {
     check(tensor.name != kMetadataKey, "a tensor has the name that the format keeps for metadata");
     check(names.insert(tensor.name).second, "two tensors have one name");
-    check(byte_count(tensor.dtype, tensor.shape) == tensor.bytes.size(),
-          "a tensor's bytes are not as many as its dtype and shape ask for");
   }
 }
 
 // Large elements first: then every tensor is aligned without holes between them, which the format forbids.
-std::vector<const Tensor*> in_file_order(std::span<const Tensor> tensors) {
-  std::vector<const Tensor*> order;
-  for (const Tensor& tensor : tensors) order.push_back(&tensor);
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Tensor* a, const Tensor* b) { return size_of(a->dtype) > size_of(b->dtype); });
+std::vector<std::size_t> in_file_order(std::span<const Tensor> tensors) {
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return size_of(tensors[a].dtype) > size_of(tensors[b].dtype);
+  });
   return order;
 }
 
@@ -160,15 +166,23 @@ const Tensor* Contents::find(std::string_view name) const {
 
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
                    const Metadata& metadata) {
-  require_sound(tensors);
+  for (const Tensor& tensor : tensors)
+    check(require_sound_size(tensor) == tensor.bytes.size(),
+          "a tensor's bytes are not as many as its dtype and shape ask for");
+  return write(path, tensors, metadata, [&](std::size_t i) { return tensors[i].bytes; });
+}
+
+Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
+                   const Metadata& metadata,
+                   const std::function<std::span<const std::byte>(std::size_t)>& bytes_of) {
+  require_sound_names(tensors);
+  const std::vector<std::size_t> order = in_file_order(tensors);
   Header header{{}, metadata};
-  std::vector<std::span<const std::byte>> pieces(2);
   std::uint64_t end = 0;
-  for (const Tensor* tensor : in_file_order(tensors)) {
+  for (const std::size_t i : order) {
     const std::uint64_t begin = end;
-    end += tensor->bytes.size();
-    header.entries.push_back({tensor->name, tensor->dtype, tensor->shape, begin, end});
-    pieces.push_back(tensor->bytes);
+    end += require_sound_size(tensors[i]);
+    header.entries.push_back({tensors[i].name, tensors[i].dtype, tensors[i].shape, begin, end});
   }
   const std::string text = print_header(header);
   if (text.size() > kLargestHeader.count)
@@ -178,9 +192,15 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
                     "allowed; write several files",
                     path.native(), tensors.size(), readable(Bytes{text.size()}), readable(kLargestHeader))};
   const Length length = little_endian(text.size());
-  pieces[0] = length;
-  pieces[1] = std::as_bytes(std::span(text));
-  return replace_file(path, pieces);
+  const auto piece = [&](std::size_t i) -> std::span<const std::byte> {
+    if (i == 0) return length;
+    if (i == 1) return std::as_bytes(std::span(text));
+    const auto bytes = bytes_of(order[i - 2]);
+    check(bytes.size() == require_sound_size(tensors[order[i - 2]]),
+          "a tensor's bytes are not as many as its dtype and shape ask for");
+    return bytes;
+  };
+  return replace_file(path, Pieces{order.size() + 2, Bytes{kLengthBytes + text.size() + end}, piece});
 }
 
 Result<Contents> parse(std::span<const std::byte> file, std::string_view name) {

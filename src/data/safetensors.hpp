@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -56,6 +57,12 @@ inline constexpr Bytes kLargestHeader{100'000'000};
 /// pre: names are distinct UTF-8 and not `__metadata__`; bytes are as many as dtype and shape ask for
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
                    const Metadata& metadata = {});
+
+/// The same for tensors that are not all in memory: the bytes of tensor `i` are what `bytes_of(i)` returns,
+/// and used until it is called again; those in `tensors` are not looked at.
+Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
+                   const Metadata& metadata,
+                   const std::function<std::span<const std::byte>(std::size_t)>& bytes_of);
 
 /// Checks a whole file held in memory; the tensors are views of it. `name` stands for it in messages.
 Result<Contents> parse(std::span<const std::byte> file, std::string_view name);

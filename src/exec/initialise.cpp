@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
+#include <list>
 #include <span>
 #include <vector>
 
@@ -32,38 +32,24 @@ void fill(const Tensor& tensor, const math::RandomKey& key, float* values) {
   }
 }
 
-/// The largest stretch of the arena that holds nothing between steps.
-std::span<std::byte> spare_memory(const Program& program, std::byte* arena) {
-  std::map<std::uint64_t, std::uint64_t> held;  // begin -> end
-  for (std::size_t i = 0; i < program.offsets.size(); ++i) {
-    const Tensor& tensor = program.graph.tensors[i];
-    if (tensor.persistent) held[program.offsets[i]] = program.offsets[i] + tensor.bytes.count;
-  }
-  held[program.arena.count] = program.arena.count;
-  std::uint64_t end = 0, begin = 0, longest = 0;
-  for (const auto& [next, next_end] : held) {
-    if (next > end && next - end > longest) {
-      begin = end;
-      longest = next - end;
-    }
-    end = std::max(end, next_end);
-  }
-  const std::uint64_t aligned = round_up(Bytes{begin}, Bytes{alignof(float)}).count;
-  return {arena + aligned, begin + longest - std::min(aligned, begin + longest)};
-}
+/// Memory that is free before the first step, handed out once: a second copy of the largest weight would
+/// count in the peak of the process.
+class Scratch {
+ public:
+  explicit Scratch(std::span<std::byte> spare) : spare_(spare) {}
 
-/// Fills a tensor whose layout is not the row-major one, by way of memory that is free before the first step:
-/// a second copy of the largest weight would count in the peak of the process.
-void fill_reordered(const Program& program, TensorId id, const math::RandomKey& key, std::byte* at,
-                    std::span<std::byte> spare) {
-  const Tensor& tensor = program.graph[id];
-  const auto n = static_cast<std::size_t>(tensor.shape.elements());
-  std::vector<float> own;
-  if (spare.size() < n * sizeof(float)) own.resize(n);
-  float* values = own.empty() ? reinterpret_cast<float*>(spare.data()) : own.data();
-  fill(tensor, key, values);
-  cpu::from_row_major(program.graph, id, reinterpret_cast<const std::byte*>(values), at);
-}
+  std::byte* take(Bytes bytes) {
+    const std::size_t size = round_up(bytes, Bytes{64}).count;
+    if (size > spare_.size()) return own_.emplace_back(bytes.count).data();
+    std::byte* taken = spare_.data();
+    spare_ = spare_.subspan(size);
+    return taken;
+  }
+
+ private:
+  std::span<std::byte> spare_;
+  std::list<std::vector<std::byte>> own_;  // where there is too little
+};
 
 void fill_positions(const Tensor& tensor, std::byte* at) {
   auto* values = reinterpret_cast<std::int32_t*>(at);
@@ -72,28 +58,35 @@ void fill_positions(const Tensor& tensor, std::byte* at) {
     values[i] = static_cast<std::int32_t>(i % period);
 }
 
+/// `at` takes the tensor as it is stored.
+void fill_stored(const Graph& graph, TensorId id, const math::RandomKey& key, std::byte* at,
+                 Scratch& scratch) {
+  const Tensor& tensor = graph[id];
+  // The padding of a layout holds zeros, and kernels keep it so.
+  std::memset(at, 0, tensor.bytes.count);
+  if (tensor.initial.kind == Initial::Kind::positions) return fill_positions(tensor, at);
+  if (tensor.layout.empty()) return fill(tensor, key, reinterpret_cast<float*>(at));
+  std::byte* values = scratch.take({static_cast<std::uint64_t>(tensor.shape.elements()) * sizeof(float)});
+  fill(tensor, key, reinterpret_cast<float*>(values));
+  cpu::from_row_major(graph, id, values, at);
+}
+
 }  // namespace
 
-void initialise(const Program& program, std::uint64_t seed, std::byte* arena) {
-  const std::span<std::byte> spare = spare_memory(program, arena);
+void initialise(const Graph& graph, std::uint64_t seed, const Store& store) {
+  const std::span<std::byte> spare = store.spare();
   std::uint32_t stream = 0;
-  for (std::uint32_t i = 0; i < program.graph.tensors.size(); ++i) {
-    const Tensor& tensor = program.graph.tensors[i];
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    const Tensor& tensor = graph.tensors[i];
     if (!tensor.persistent) continue;
-    std::byte* at = arena + program.offsets[i];
-    // The padding of a layout holds zeros, and kernels keep it so.
-    std::memset(at, 0, tensor.bytes.count);
-    if (tensor.initial.kind == Initial::Kind::positions) {
-      fill_positions(tensor, at);
-      continue;
-    }
     // A step that no training reaches, so that no other random numbers are these.
-    const math::RandomKey key{seed, 0xFFFFFFFFU, stream++};
-    if (tensor.layout.empty()) {
-      fill(tensor, key, reinterpret_cast<float*>(at));
-    } else {
-      fill_reordered(program, {i}, key, at, spare);
-    }
+    math::RandomKey key{seed, 0xFFFFFFFFU, stream};
+    if (tensor.initial.kind != Initial::Kind::positions) ++stream;
+    Scratch scratch(spare);
+    std::byte* memory = store.memory({i});
+    std::byte* stored = memory != nullptr ? memory : scratch.take(tensor.bytes);
+    fill_stored(graph, {i}, key, stored, scratch);
+    store.keep({i}, {stored, tensor.bytes.count});
   }
 }
 

@@ -1,11 +1,11 @@
 // What persistent tensors hold before the first step.
 #pragma once
 
-#include "terrace/trainer.hpp"
+#include "exec/store.hpp"
 
 namespace terrace {
 
-/// Values follow from the seed and the order of the weights alone: layouts and offsets change nothing.
-void initialise(const Program& program, std::uint64_t seed, std::byte* arena);
+/// Values follow from the seed and the order of the weights alone: layouts and places change nothing.
+void initialise(const Graph& graph, std::uint64_t seed, const Store& store);
 
 }  // namespace terrace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
@@ -35,6 +36,7 @@ class Ticket {
   void close() noexcept {
     const std::lock_guard lock(mutex_);
     if (--open_ > 0) return;
+    ended_at_ = std::chrono::steady_clock::now();
     done_.store(true, std::memory_order_release);
     ended_.notify_all();
   }
@@ -45,6 +47,8 @@ class Ticket {
     ended_.wait(lock, [&] { return open_ == 0; });
   }
 
+  /// pre: done()
+  std::chrono::steady_clock::time_point ended_at() const noexcept { return ended_at_; }
   /// Throws if the transfer failed. pre: done()
   void require_success() const {
     if (failure_) failure_->raise();
@@ -53,16 +57,17 @@ class Ticket {
  private:
   std::atomic<Priority> priority_;
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards all below; failure_ is constant once done
+  std::mutex mutex_;  // guards all below; failure_ and ended_at_ are constant once done
   std::condition_variable ended_;
   std::optional<Failure> failure_;
+  std::chrono::steady_clock::time_point ended_at_ = std::chrono::steady_clock::now();
   std::size_t open_;
   std::atomic<bool> done_;
 };
 
 /// What a transfer does over one link: the part that one engine works on.
 struct Job {
-  Job(Ticket& the_ticket, Link the_link, LinkTable& the_links)
+  Job(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links)
       : ticket(the_ticket), link(the_link), links(the_links) {}
 
   /// Ends the job. The caller holds the transfer alive.
@@ -72,7 +77,7 @@ struct Job {
   }
 
   Ticket& ticket;
-  Link link;
+  LinkEnds link;
   LinkTable& links;
 };
 

@@ -1,0 +1,63 @@
+// OpenTiers: the tiers of a machine that a run may use, opened to its budget, and the mover between them.
+//
+// Tiers keep the numbers they have in the machine. Move-only; one thread at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "terrace/machine.hpp"
+#include "terrace/mover.hpp"
+#include "terrace/tier.hpp"
+
+namespace terrace {
+
+/// Where a region begins.
+struct Place {
+  TierId tier;
+  std::uint64_t offset = 0;
+};
+
+class OpenTiers {
+ public:
+  struct Request {
+    const std::string& user;  ///< for messages: what the tiers are for
+    const Machine& machine;
+    const std::vector<Bytes>& budget;  ///< one for each tier; zero: it stays closed
+    std::function<Result<std::unique_ptr<Tier>>(const TierSpec&)> open = {};  ///< else `open_tier`
+  };
+
+  /// Memory is asked for only when all of it is there and every disk has been opened. Fails, too, where a
+  /// tier has no spec or is not what the machine says.
+  static Result<OpenTiers> open(const Request& request);
+
+  OpenTiers() = default;
+
+  bool is_open(TierId id) const { return id.index < tiers_.size() && tiers_[id.index] != nullptr; }
+  /// pre: is_open(id)
+  Tier& operator[](TierId id) const;
+  /// nullptr where kernels cannot use the tier in place.
+  std::byte* at(Place place) const;
+  /// As the mover knows it.
+  Extent extent(Place place, Bytes bytes) const;
+  Mover& mover() const { return *mover_; }
+
+  /// Copies between any memory and a tier, between steps. Throws EnvironmentError where a disk fails. A write
+  /// may change what lies behind it, up to the tier's granularity.
+  void read(Place from, std::span<std::byte> to) const;
+  void write(std::span<const std::byte> from, Place to) const;
+
+ private:
+  void start_mover();
+
+  std::vector<std::unique_ptr<Tier>> tiers_;  // nullptr: closed
+  std::unique_ptr<Tier> staging_;             // where a tier is a disk
+  std::vector<std::uint32_t> numbers_;        // of the tiers in the mover
+  std::uint32_t staging_number_ = 0;
+  std::unique_ptr<Mover> mover_;  // last: it uses the tiers until it ends
+};
+
+}  // namespace terrace

@@ -1,0 +1,82 @@
+#include "exec/runner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+
+namespace terrace {
+
+Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers,
+               std::span<const std::unique_ptr<RunnableKernel>> kernels)
+    : script_(std::move(script)), tiers_(tiers), kernels_(kernels), transfers_(script_.slots) {
+  timeline_.instructions.resize(instructions);
+  timeline_.moved = script_.moved;
+  timeline_.peak = script_.peak;
+}
+
+void Runner::step(const StepContext& context) {
+  begin_ = Clock::now();
+  clock_ = Seconds{0};
+  try {
+    for (const Action& action : script_.actions) {
+      std::visit([&](const auto& what) { perform(action, what, context); }, action.what);
+    }
+  } catch (...) {
+    // Letting go of a transfer waits for its end: nothing writes into the tiers any more.
+    for (Transfer& transfer : transfers_) transfer = {};
+    throw;
+  }
+  finish_timeline();
+}
+
+void Runner::perform(const Action& action, const RunAction& run, const StepContext& context) {
+  const Seconds begin = clock_;
+  kernels_[run.kernel]->run(run.operands, context);
+  for (const Charge& charge : run.charges) charge.tier->charge(charge.read, charge.written, now() - begin);
+  clock_ = now();
+  timeline_.instructions[action.instruction] = {begin, clock_};
+}
+
+void Runner::perform(const Action& action, const CopyAction& copy, const StepContext&) {
+  timeline_.instructions[action.instruction].begin = clock_;
+  transfers_[copy.slot] = tiers_.mover().start(copy.moves);
+  clock_ = now();
+}
+
+void Runner::perform(const Action& action, const WaitAction& wait, const StepContext&) {
+  const Seconds begin = clock_;
+  Transfer transfer = std::exchange(transfers_[wait.slot], {});
+  transfer.wait();
+  timeline_.instructions[wait.copy].end = transfer.ended() - begin_;
+  transfer = {};
+  clock_ = now();
+  timeline_.instructions[action.instruction] = {begin, clock_};
+}
+
+void Runner::finish_timeline() {
+  timeline_.step = clock_;
+  Seconds computing{0}, passed{0};
+  std::uint32_t next = 0;
+  const auto pass_until = [&](std::uint32_t instruction) {
+    for (; next < instruction; ++next) timeline_.instructions[next] = {passed, passed};
+  };
+  for (const Action& action : script_.actions) {
+    pass_until(action.instruction);
+    const Interval& interval = timeline_.instructions[next++];
+    if (std::holds_alternative<RunAction>(action.what)) computing += interval.length();
+    passed = std::holds_alternative<CopyAction>(action.what) ? interval.begin : interval.end;
+  }
+  pass_until(static_cast<std::uint32_t>(timeline_.instructions.size()));
+  timeline_.exposed = timeline_.step - computing;
+}
+
+void Runner::add_times(std::span<Seconds> times) const {
+  check(times.size() == kernels_.size(), "there is one time for each kernel");
+  for (const Action& action : script_.actions) {
+    if (const auto* run = std::get_if<RunAction>(&action.what))
+      times[run->kernel] += timeline_.instructions[action.instruction].length();
+  }
+}
+
+}  // namespace terrace

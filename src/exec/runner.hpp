@@ -1,0 +1,46 @@
+// Runner: carries out a script, step after step, and notes when everything happened.
+//
+// Allocates nothing in a step but what the mover notes about a transfer. One thread at a time.
+#pragma once
+
+#include <chrono>
+#include <span>
+#include <vector>
+
+#include "exec/script.hpp"
+#include "kernels/kernel.hpp"
+#include "terrace/simulate.hpp"
+
+namespace terrace {
+
+class Runner {
+ public:
+  /// `instructions`: how many the plan has. Tiers and kernels outlive the runner.
+  Runner(Script script, std::size_t instructions, const OpenTiers& tiers,
+         std::span<const std::unique_ptr<RunnableKernel>> kernels);
+
+  /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
+  void step(const StepContext& context);
+  const Timeline& timeline() const { return timeline_; }
+  /// Adds what the kernels took in the last step, by kernel.
+  void add_times(std::span<Seconds> times) const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void perform(const Action& action, const RunAction& run, const StepContext& context);
+  void perform(const Action& action, const CopyAction& copy, const StepContext& context);
+  void perform(const Action& action, const WaitAction& wait, const StepContext& context);
+  void finish_timeline();
+  Seconds now() const { return Clock::now() - begin_; }
+
+  const Script script_;
+  const OpenTiers& tiers_;
+  const std::span<const std::unique_ptr<RunnableKernel>> kernels_;
+  std::vector<Transfer> transfers_;  // by slot; one that was waited for is let go
+  Clock::time_point begin_;
+  Seconds clock_{0};  // when the last action ended, from the beginning of the step
+  Timeline timeline_;
+};
+
+}  // namespace terrace

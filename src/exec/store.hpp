@@ -1,0 +1,34 @@
+// Store: tensors between steps, in whatever tiers they lie then. What a plan keeps in several tiers is
+// written to all of them. One thread at a time; graph and tiers outlive it.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "exec/residence.hpp"
+
+namespace terrace {
+
+class Store {
+ public:
+  Store(const Graph& graph, const Machine& machine, const Plan& plan, const OpenTiers& tiers);
+
+  /// Where a kernel could use it, or nullptr.
+  std::byte* memory(TensorId tensor) const;
+  /// As the tensor is stored, padding included. `stored` may be memory(tensor) itself.
+  void load(TensorId tensor, std::span<std::byte> stored) const;
+  void keep(TensorId tensor, std::span<const std::byte> stored) const;
+  /// Row-major.
+  std::vector<float> read(TensorId tensor) const;
+  void write(TensorId tensor, std::span<const float> values) const;
+
+  /// The largest stretch of the fastest tier that holds nothing persistent: free before the first step.
+  std::span<std::byte> spare() const;
+
+ private:
+  const Graph& graph_;
+  const OpenTiers& tiers_;
+  std::vector<std::vector<Place>> places_;  // of each tensor: those of `start`, else where a step leaves it
+};
+
+}  // namespace terrace

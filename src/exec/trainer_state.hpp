@@ -1,0 +1,35 @@
+// What a trainer holds. Members are in the order in which they need each other.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "exec/runner.hpp"
+#include "exec/store.hpp"
+#include "kernels/cpu/instantiate.hpp"
+#include "terrace/error.hpp"
+#include "terrace/trainer.hpp"
+
+namespace terrace {
+
+struct Trainer::State {
+  Program program;
+  TrainerOptions options;
+  OpenTiers tiers;
+  cpu::Kernels kernels;
+  std::unique_ptr<Store> store;
+  std::unique_ptr<Runner> runner;
+  std::uint64_t steps = 0;
+  std::optional<EnvironmentError> failure;  ///< tensors may be of two steps
+
+  const Graph& graph() const { return program.graph; }
+  StepContext context() const { return {options.seed, steps, options.learning_rate}; }
+  /// pre: there is a tensor of that name
+  TensorId find(std::string_view name) const;
+  /// Throws what ended the last step, if something did.
+  void require_sound() const;
+  void step();
+};
+
+}  // namespace terrace

@@ -1,0 +1,44 @@
+#include "planners/baselines/demand.hpp"
+
+#include <fmt/format.h>
+
+#include "planners/demand_writer.hpp"
+#include "planners/fit.hpp"
+
+namespace terrace {
+namespace {
+
+Result<Plan> plan_on_demand(const PlanRequest& request, const VictimRule& rule, const std::string& name) {
+  const StepUses uses(request.graph);
+  return plan_to_fit(request, uses, name, [&](Bytes capacity) -> Result<Draft> {
+    const auto residency = decide_residency(request, uses, capacity, rule);
+    if (!residency) return residency.error();
+    return write_on_demand(request, uses, *residency, name);
+  });
+}
+
+}  // namespace
+
+Result<Plan> plan_all_fast(const PlanRequest& request) {
+  const StepUses uses(request.graph);
+  Residency residency;
+  for (const Tensor& tensor : request.graph.tensors) residency.pinned.push_back(tensor.persistent);
+  auto draft = write_on_demand(request, uses, residency, "all-fast");
+  if (!draft) return draft.error();
+  if (draft->needed[0] > request.budget[0]) {
+    return Error{ErrorCode::too_large,
+                 fmt::format("everything in fast memory takes {} and {} is given: take another planner",
+                             readable(draft->needed[0]), readable(request.budget[0]))};
+  }
+  return std::move(draft->plan);
+}
+
+Result<Plan> plan_lru(const PlanRequest& request) {
+  return plan_on_demand(request, least_recently_used, "lru");
+}
+
+Result<Plan> plan_next_use(const PlanRequest& request) {
+  return plan_on_demand(request, farthest_next_use, "next-use");
+}
+
+}  // namespace terrace

@@ -1,0 +1,69 @@
+// Writes a plan instruction by instruction, without offsets; they are packed when it is finished.
+//
+// Knows which regions exist, so that planners only say what should happen. Tensors leave tier 0 for the first
+// slower tier that has room and links both ways: their spill tier.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/packing.hpp"
+#include "terrace/planner.hpp"
+
+namespace terrace {
+
+/// A finished plan and how much of every tier its regions take where they were packed: the plan is one only
+/// where that fits the budget.
+struct Draft {
+  Plan plan;
+  std::vector<Bytes> needed;
+};
+
+class PlanWriter {
+ public:
+  PlanWriter(const PlanRequest& request, std::string planner);
+
+  bool has(TensorId tensor, TierId tier) const;
+  /// Of the region a tensor takes in a tier.
+  Bytes size(TensorId tensor, TierId tier) const;
+  /// The slower tier where the tensor has a region, else the one where it gets its next. Fails where no tier
+  /// has room: names the bytes.
+  Result<TierId> spill_tier(TensorId tensor);
+
+  void start(TensorId tensor, TierId tier);  ///< pre: no instruction was written yet
+  void alloc(TensorId tensor, TierId tier);
+  /// The region from the start again, where it was. pre: it was freed
+  void restore(TensorId tensor, TierId tier);
+  void free(TensorId tensor, TierId tier);
+  std::uint32_t copy(TensorId tensor, TierId from, TierId to);
+  void wait(std::uint32_t ticket);
+  /// All operands in tier 0.
+  void run(KernelId kernel);
+  void run(KernelId kernel, std::vector<TierId> tiers);
+
+  Draft finish(PackingEffort effort = {});
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  /// One region, from its alloc to its free.
+  struct Stay {
+    TensorId tensor;
+    std::uint32_t instruction;  ///< that makes it; kNone: the start
+    std::uint32_t again;        ///< the alloc that restores it; kNone: none does
+    std::uint32_t first, last;
+  };
+  std::uint32_t& stay_of(TensorId tensor, TierId tier);
+  std::uint32_t position() const { return static_cast<std::uint32_t>(plan_.instructions.size()) + 1; }
+  void open(TensorId tensor, TierId tier, std::uint32_t instruction, std::uint32_t first);
+  void place(TierId tier, const Packing& packing);
+
+  const PlanRequest& request_;
+  Plan plan_;
+  std::vector<std::uint32_t> open_;       ///< by tensor and tier: the stay, or kNone
+  std::vector<std::vector<Stay>> stays_;  ///< by tier
+  std::vector<Bytes> live_;               ///< by tier
+  std::uint32_t tickets_ = 0;
+};
+
+}  // namespace terrace

@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "base/similar.hpp"
+#include "planners/baselines/demand.hpp"
+#include "planners/baselines/prefetch.hpp"
+#include "terrace/planner.hpp"
+#include "terrace/simulate.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr PlannerInfo kPlanners[] = {
+    {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
+     plan_prefetch},
+    {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
+    {"lru", "the longest unused leaves, when room is needed", plan_lru},
+    {"all-fast", "everything in fast memory", plan_all_fast},
+};
+
+Error unknown_planner(std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const PlannerInfo& planner : kPlanners) names.push_back(planner.name);
+  const auto closest = similar(name, names);
+  return {ErrorCode::invalid_argument, fmt::format("there is no planner {}: take {}", name,
+                                                   enumerated(closest.empty() ? names : closest, "or"))};
+}
+
+}  // namespace
+
+std::span<const PlannerInfo> planners() { return kPlanners; }
+
+Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
+  check(request.budget.size() == request.machine.tiers.size(), "every tier has its budget");
+  const auto* found = std::find_if(std::begin(kPlanners), std::end(kPlanners),
+                                   [&](const PlannerInfo& planner) { return planner.name == name; });
+  if (found == std::end(kPlanners)) return unknown_planner(name);
+  const LeastBudget least = least_budget(request.graph, request.machine);
+  if (request.budget[0] < least.bytes) {
+    return Error{ErrorCode::too_large,
+                 fmt::format("{} needs {} of fast memory at once and {} is given: {} are missing",
+                             least.kernel ? request.graph[least.kernel].name : "what goes in and comes out",
+                             readable(least.bytes), readable(request.budget[0]),
+                             readable(least.bytes - request.budget[0]))};
+  }
+  auto plan = found->plan(request);
+  if (!plan) return plan;
+  const Timeline timeline = simulate(request.graph, request.machine, request.profile, *plan);
+  plan->prediction = {timeline.step, step_bound(request).step, timeline.exposed, timeline.moved};
+  return plan;
+}
+
+}  // namespace terrace

@@ -1,0 +1,93 @@
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "profile/roofline.hpp"
+#include "terrace/profile.hpp"
+
+namespace terrace {
+namespace {
+
+bool touches(const Kernel& kernel, TensorId id) {
+  const auto is_it = [id](const Operand& operand) { return operand.tensor == id; };
+  return std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_it) ||
+         std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_it);
+}
+
+const PlacedTime* find(const std::vector<PlacedTime>& places, std::span<const TierId> tiers) {
+  for (const PlacedTime& placed : places) {
+    if (std::equal(placed.tiers.begin(), placed.tiers.end(), tiers.begin(), tiers.end())) return &placed;
+  }
+  return nullptr;
+}
+
+void add_extras(std::vector<Seconds>& extras, const Graph& graph, const Machine& machine,
+                const Kernel& kernel) {
+  for (std::size_t i = 0; i < operand_count(kernel); ++i) {
+    const OperandUse use = operand_use(graph, kernel, i);
+    const Seconds least = access_time(machine.tiers.front(), use);
+    for (const MachineTier& tier : machine.tiers) {
+      extras.push_back(std::max(Seconds{0}, access_time(tier, use) - least));
+    }
+  }
+}
+
+Seconds fastest(const std::vector<std::vector<PlacedTime>>& variants, double share) {
+  Seconds least = Seconds::max();
+  for (const auto& places : variants) {
+    check(!places.empty(), "the profile has every variant with all operands in tier 0");
+    least = std::min(least, in_step(places.front(), share));
+  }
+  return least;
+}
+
+}  // namespace
+
+double cold_share(const Graph& graph, KernelId id) {
+  const Kernel& kernel = graph[id];
+  const Kernel* before = id.index > 0 ? &graph.kernels[id.index - 1] : nullptr;
+  Bytes all, warm;
+  for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
+    for (const Operand& operand : *operands) {
+      all += operand.touched;
+      if (before != nullptr && touches(*before, operand.tensor)) warm += operand.touched;
+    }
+  }
+  return all > Bytes{} ? 1 - static_cast<double>(warm.count) / static_cast<double>(all.count) : 1;
+}
+
+Seconds in_step(const PlacedTime& placed, double cold_share) {
+  return placed.warm + (placed.cold - placed.warm) * cold_share;
+}
+
+KernelClock::KernelClock(const Graph& graph, const Machine& machine, const Profile& profile)
+    : profile_(profile), tiers_(machine.tiers.size()) {
+  check(profile.kernels.size() == graph.kernels.size(), "the profile is of this graph");
+  first_operand_.reserve(graph.kernels.size() + 1);
+  first_operand_.push_back(0);
+  for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    const auto& variants = profile.kernels[k].variants;
+    check(variants.size() == variant_count(graph.kernels[k]), "the profile has every variant");
+    add_extras(extra_, graph, machine, graph.kernels[k]);
+    first_operand_.push_back(first_operand_.back() + operand_count(graph.kernels[k]));
+    cold_share_.push_back(cold_share(graph, {k}));
+    fast_.push_back(fastest(variants, cold_share_.back()));
+    fast_step_ += fast_.back();
+  }
+}
+
+Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const {
+  const auto& variants = profile_.kernels[kernel.index].variants;
+  check(variant < variants.size(), "the kernel has that variant");
+  check(tiers.size() == first_operand_[kernel.index + 1] - first_operand_[kernel.index],
+        "every operand of a kernel has a tier");
+  const std::vector<PlacedTime>& places = variants[variant];
+  const double share = cold_share_[kernel.index];
+  if (places.size() > 1) {
+    if (const PlacedTime* placed = find(places, tiers)) return in_step(*placed, share);
+  }
+  Seconds time = in_step(places.front(), share);
+  for (std::size_t i = 0; i < tiers.size(); ++i) time += extra(kernel, i, tiers[i]);
+  return time;
+}
+
+}  // namespace terrace

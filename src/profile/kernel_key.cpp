@@ -1,0 +1,53 @@
+#include "profile/kernel_key.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "graph/attribute_fields.hpp"
+
+namespace terrace {
+namespace {
+
+/// Which random numbers a dropout draws does not change how long it takes.
+bool changes_time(std::string_view field) { return field != "stream"; }
+
+void add_attributes(std::string& key, const Attributes& attributes) {
+  std::visit(
+      [&key](const auto& some) {
+        for_each_field(some, [&key](std::string_view name, const auto& value) {
+          if (changes_time(name)) fmt::format_to(std::back_inserter(key), " {}={}", name, value);
+        });
+      },
+      attributes);
+}
+
+/// `f32[32, 64]abcd@...`, its bytes, and the number of an earlier operand that is the same memory.
+void add_operand(std::string& key, const Graph& graph, const Operand& operand, std::vector<TensorId>& seen) {
+  const Tensor& tensor = graph[operand.tensor];
+  fmt::format_to(std::back_inserter(key), " {}{}{}:{}", to_string(tensor.type), to_string(operand.shape),
+                 operand.layout, tensor.bytes.count);
+  const auto earlier = std::find(seen.begin(), seen.end(), operand.tensor);
+  if (earlier != seen.end()) fmt::format_to(std::back_inserter(key), "=#{}", earlier - seen.begin());
+  seen.push_back(operand.tensor);
+}
+
+}  // namespace
+
+std::string kernel_key(const Graph& graph, const Kernel& kernel) {
+  std::string key(to_string(kernel.operation));
+  add_attributes(key, kernel.attributes);
+  std::vector<TensorId> seen;
+  key += " |";
+  for (const Operand& operand : kernel.inputs) add_operand(key, graph, operand, seen);
+  key += " >";
+  for (const Operand& operand : kernel.outputs) add_operand(key, graph, operand, seen);
+  if (kernel.workspace) key += fmt::format(" | workspace {}", graph[kernel.workspace].bytes.count);
+  if (!kernel.variants.empty()) key += fmt::format(" | {}", kernel.variants.front().name);
+  return key;
+}
+
+}  // namespace terrace

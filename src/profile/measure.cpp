@@ -1,0 +1,118 @@
+#include "profile/measure.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <fstream>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "profile/kernel_key.hpp"
+#include "profile/roofline.hpp"
+#include "profile/trial.hpp"
+#include "terrace/plan.hpp"
+#include "terrace/version.hpp"
+
+namespace terrace {
+namespace {
+
+using Times = std::unordered_map<std::string, PlacedTime>;
+
+/// One of those that are alike, to be measured for all of them.
+struct Candidate {
+  std::string key;
+  const Kernel* kernel;
+};
+
+std::string processor_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+PlacedTime with_tiers(PlacedTime time, const Kernel& kernel) {
+  time.tiers.assign(operand_count(kernel), TierId{0});
+  return time;
+}
+
+Result<void> check_measurable(const Graph& graph, const Kernel& kernel, Bytes budget) {
+  if (kernel.operation == Operation::custom) {
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("kernel '{}' is foreign and cannot be run here: estimate its time instead", kernel.name)};
+  }
+  check(kernel.variants.size() <= 1, "a lowered kernel has one implementation");
+  const Bytes needed = trial_bytes(graph, kernel);
+  if (needed <= budget) return {};
+  return Error{ErrorCode::too_large,
+               fmt::format("measuring kernel '{}' needs {} for its operands, and the budget is {}: raise the "
+                           "budget by {}",
+                           kernel.name, readable(needed), readable(budget), to_string(needed - budget))};
+}
+
+/// Fills in what the store knows; returns the rest.
+Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptions& options,
+                                          const std::string& compute, std::vector<std::string>& keys,
+                                          Times& times) {
+  std::vector<Candidate> unknown;
+  std::unordered_map<std::string, bool> seen;
+  for (const Kernel& kernel : graph.kernels) {
+    if (auto measurable = check_measurable(graph, kernel, options.budget); !measurable)
+      return measurable.error();
+    keys.push_back(kernel_key(graph, kernel));
+    if (!seen.emplace(keys.back(), true).second) continue;
+    const auto known = options.store != nullptr ? options.store->find(keys.back(), compute) : std::nullopt;
+    if (known) {
+      times[keys.back()] = with_tiers(*known, kernel);
+    } else {
+      unknown.push_back({keys.back(), &kernel});
+    }
+  }
+  return unknown;
+}
+
+Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unknown,
+                         const MeasureOptions& options, const std::string& compute, Times& times) {
+  Bytes largest;
+  for (const Candidate& one : unknown) largest = std::max(largest, trial_bytes(graph, *one.kernel));
+  auto trial = Trial::open(std::min(options.budget, largest + flush_bytes()));
+  if (!trial) return trial.error();
+  for (std::size_t i = 0; i < unknown.size(); ++i) {
+    const PlacedTime& time = times[unknown[i].key] = trial->measure(graph, *unknown[i].kernel);
+    if (options.store != nullptr) options.store->save(unknown[i].key, compute, time);
+    if (options.progress) options.progress({i + 1, unknown.size()});
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string compute_key(unsigned threads) {
+  const dnnl_version_t* library = dnnl_version();
+  return fmt::format("{}, {} threads, oneDNN {}.{}.{} {}, Terrace {}", processor_name(), threads,
+                     library->major, library->minor, library->patch, library->hash, TERRACE_VERSION);
+}
+
+Result<Profile> measure(const Graph& lowered, const Machine& machine, const MeasureOptions& options) {
+  check(options.threads > 0, "at least one thread measures");
+  omp_set_num_threads(static_cast<int>(options.threads));
+  const std::string compute = compute_key(options.threads);
+  std::vector<std::string> keys;
+  Times times;
+  const auto unknown = candidates(lowered, options, compute, keys, times);
+  if (!unknown) return unknown.error();
+  if (!unknown->empty()) {
+    if (auto measured = measure_all(lowered, *unknown, options, compute, times); !measured)
+      return measured.error();
+  }
+  Profile profile{fingerprint(lowered), fingerprint(machine), {}};
+  for (const std::string& key : keys) profile.kernels.push_back({{{times.at(key)}}});
+  return profile;
+}
+
+}  // namespace terrace

@@ -1,0 +1,39 @@
+#include "profile/roofline.hpp"
+
+#include <algorithm>
+
+namespace terrace {
+namespace {
+
+Seconds bytes_time(Bytes amount, BytesPerSecond rate) { return rate.value > 0 ? amount / rate : Seconds{0}; }
+
+}  // namespace
+
+std::size_t operand_count(const Kernel& kernel) {
+  return kernel.inputs.size() + kernel.outputs.size() + (kernel.workspace ? 1 : 0);
+}
+
+std::size_t variant_count(const Kernel& kernel) { return std::max<std::size_t>(1, kernel.variants.size()); }
+
+OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t operand) {
+  const std::size_t inputs = kernel.inputs.size(), outputs = kernel.outputs.size();
+  if (operand < inputs) return {kernel.inputs[operand].touched, {}};
+  if (operand < inputs + outputs) return {{}, kernel.outputs[operand - inputs].touched};
+  const Bytes scratch = graph[kernel.workspace].bytes;
+  return {scratch, scratch};
+}
+
+Seconds access_time(const MachineTier& tier, OperandUse use) {
+  return tier.latency + bytes_time(use.read, tier.read) + bytes_time(use.written, tier.write);
+}
+
+Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine) {
+  Seconds memory{0};
+  for (std::size_t i = 0; i < operand_count(kernel); ++i) {
+    memory += access_time(machine.tiers.front(), operand_use(graph, kernel, i));
+  }
+  const double rate = machine.compute.flops_per_second;
+  return std::max(memory, Seconds{rate > 0 ? kernel.flops / rate : 0});
+}
+
+}  // namespace terrace

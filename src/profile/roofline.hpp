@@ -1,0 +1,31 @@
+// The roofline of a kernel: no faster than its arithmetic, and no faster than its operands can be read and
+// written where they lie. Rates a machine does not declare cost nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "terrace/graph.hpp"
+#include "terrace/machine.hpp"
+
+namespace terrace {
+
+/// What one run does to one operand.
+struct OperandUse {
+  Bytes read, written;
+};
+
+/// Inputs, outputs and the workspace, which is written and read once.
+std::size_t operand_count(const Kernel& kernel);
+/// pre: operand < operand_count(kernel)
+OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t operand);
+
+/// What one operand takes in a tier when nothing else happens: the latency once, then the bytes.
+Seconds access_time(const MachineTier& tier, OperandUse use);
+
+/// All operands in tier 0.
+Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine);
+
+/// An empty list of variants stands for one without a name.
+std::size_t variant_count(const Kernel& kernel);
+
+}  // namespace terrace

@@ -1,0 +1,48 @@
+#include "profile/samples.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/check.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr std::size_t kLeast = 3, kMost = 15;
+constexpr double kNarrow = 0.05;
+constexpr Seconds kLongest{0.3};
+
+/// The 97.5% point of Student's distribution with 1, 2, ... degrees of freedom.
+constexpr std::array kStudent{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
+                              2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145};
+static_assert(kStudent.size() == kMost - 1);
+
+}  // namespace
+
+Seconds Samples::median() const {
+  check(!times_.empty(), "a median is of something");
+  std::vector<Seconds> sorted = times_;
+  std::sort(sorted.begin(), sorted.end());
+  const std::size_t middle = sorted.size() / 2;
+  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+Seconds Samples::half_width() const {
+  if (times_.size() < 2) return Seconds{std::numeric_limits<double>::infinity()};
+  const auto n = static_cast<double>(times_.size());
+  const double mean = std::accumulate(times_.begin(), times_.end(), Seconds{0}).count() / n;
+  double squares = 0;
+  for (const Seconds time : times_) squares += (time.count() - mean) * (time.count() - mean);
+  const double student = kStudent[std::min(times_.size() - 2, kStudent.size() - 1)];
+  return Seconds{student * std::sqrt(squares / (n - 1) / n)};
+}
+
+bool Samples::are_enough(Seconds spent) const {
+  if (count() < kLeast) return false;
+  return count() >= kMost || spent >= kLongest || half_width() <= kNarrow * median();
+}
+
+}  // namespace terrace

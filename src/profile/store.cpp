@@ -1,0 +1,172 @@
+#include "profile/store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <system_error>
+
+#include "profile/database.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// "Terr", in the file's header, tells our files from those of other programs.
+constexpr std::int64_t kApplication = 0x54657272;
+constexpr std::int64_t kVersion = 1;
+constexpr const char* kSchema =
+    "BEGIN IMMEDIATE;"
+    "CREATE TABLE IF NOT EXISTS kernel_time (kernel TEXT NOT NULL, compute TEXT NOT NULL, cold REAL NOT NULL,"
+    " warm REAL NOT NULL, spread REAL NOT NULL, samples INTEGER NOT NULL,"
+    " PRIMARY KEY (kernel, compute)) WITHOUT ROWID;";
+
+[[noreturn]] void throw_failure(const fs::path& path, const std::string& why, int cause = 0) {
+  throw EnvironmentError(
+      fmt::format("the profile store {} failed: {}; check the disk, or choose another path", path.string(),
+                  why),
+      {"", path.string(), 0, cause});
+}
+
+/// Keeps other processes from opening the same file meanwhile: of two that find it damaged, the second would
+/// move the first one's new file aside.
+class OpeningLock {
+ public:
+  explicit OpeningLock(const fs::path& path)
+      : descriptor_(::open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)) {
+    if (descriptor_ < 0 || flock(descriptor_, LOCK_EX) != 0) {
+      const int cause = errno;
+      throw_failure(path, std::generic_category().message(cause), cause);
+    }
+  }
+  OpeningLock(const OpeningLock&) = delete;
+  OpeningLock& operator=(const OpeningLock&) = delete;
+  ~OpeningLock() { close(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  if (error) throw_failure(path, error.message(), error.value());
+}
+
+/// Under a name that is not taken. A journal beside it is gone by now: SQLite plays it back on first reading.
+std::string move_aside(const fs::path& path) {
+  std::string aside = path.string() + ".damaged";
+  for (int i = 2; fs::exists(aside); ++i) aside = fmt::format("{}.damaged-{}", path.string(), i);
+  std::error_code error;
+  fs::rename(path, aside, error);
+  if (error) throw_failure(path, error.message(), error.value());
+  return aside;
+}
+
+enum class Contents { ours, nothing, other_version, damaged, foreign };
+
+Contents inspect(Database& database) {
+  try {
+    const std::int64_t application = database.number("PRAGMA application_id");
+    const std::int64_t version = database.number("PRAGMA user_version");
+    if (database.number("SELECT count(*) FROM sqlite_master") == 0) return Contents::nothing;
+    if (application != kApplication) return Contents::foreign;
+    if (version != kVersion) return Contents::other_version;
+    return database.text("PRAGMA quick_check(1)") == "ok" ? Contents::ours : Contents::damaged;
+  } catch (const DatabaseError& error) {
+    if (error.is_damage()) return Contents::damaged;
+    throw;
+  }
+}
+
+void begin_new(Database& database) {
+  database.execute(kSchema);
+  database.execute(
+      fmt::format("PRAGMA application_id={}; PRAGMA user_version={}; COMMIT;", kApplication, kVersion)
+          .c_str());
+}
+
+/// What SQLite refuses once a file is open is the environment's doing.
+template <class Work>
+auto guarded(const fs::path& path, Work work) {
+  try {
+    return work();
+  } catch (const DatabaseError& error) {
+    throw_failure(path, error.what());
+  }
+}
+
+bool can_be(const PlacedTime& time) {
+  const auto is_time = [](Seconds s) { return std::isfinite(s.count()) && s.count() >= 0; };
+  return is_time(time.cold) && is_time(time.warm) && is_time(time.spread) && time.samples > 0;
+}
+
+}  // namespace
+
+ProfileStore::ProfileStore(fs::path path, std::unique_ptr<Database> database, std::string note)
+    : path_(std::move(path)), database_(std::move(database)), note_(std::move(note)) {}
+ProfileStore::ProfileStore(ProfileStore&&) noexcept = default;
+ProfileStore& ProfileStore::operator=(ProfileStore&&) noexcept = default;
+ProfileStore::~ProfileStore() = default;
+
+Result<ProfileStore> ProfileStore::open(const fs::path& path) try {
+  if (fs::is_directory(path)) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("{} is a folder: name the file in it that the profile store should be", path.string())};
+  }
+  make_folder(path);
+  const OpeningLock lock(path);
+  auto database = std::make_unique<Database>(path);
+  const Contents contents = inspect(*database);
+  if (contents == Contents::foreign) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} is a database of another program: choose another path for the profile store",
+                             path.string())};
+  }
+  std::string note;
+  if (contents == Contents::damaged || contents == Contents::other_version) {
+    database.reset();
+    note =
+        fmt::format("the profile store {} {}: it was moved to {} and a new one begun", path.string(),
+                    contents == Contents::damaged ? "is damaged" : "is of another version", move_aside(path));
+    database = std::make_unique<Database>(path);
+  }
+  if (contents != Contents::ours) begin_new(*database);
+  return ProfileStore(path, std::move(database), std::move(note));
+} catch (const DatabaseError& error) {
+  throw_failure(path, error.what());
+}
+
+std::optional<PlacedTime> ProfileStore::find(std::string_view kernel, std::string_view compute) const {
+  return guarded(path_, [&]() -> std::optional<PlacedTime> {
+    Statement select(*database_,
+                     "SELECT cold, warm, spread, samples FROM kernel_time"
+                     " WHERE kernel = ? AND compute = ?");
+    if (!select.bind(kernel).bind(compute).step()) return std::nullopt;
+    PlacedTime time;
+    time.cold = Seconds{select.real(0)};
+    time.warm = Seconds{select.real(1)};
+    time.spread = Seconds{select.real(2)};
+    time.samples = static_cast<std::uint32_t>(select.integer(3));
+    return can_be(time) ? std::optional(time) : std::nullopt;
+  });
+}
+
+void ProfileStore::save(std::string_view kernel, std::string_view compute, const PlacedTime& time) {
+  guarded(path_, [&] {
+    Statement insert(*database_,
+                     "INSERT OR REPLACE INTO kernel_time"
+                     " (kernel, compute, cold, warm, spread, samples)"
+                     " VALUES (?, ?, ?, ?, ?, ?)");
+    insert.bind(kernel).bind(compute).bind(time.cold.count()).bind(time.warm.count());
+    insert.bind(time.spread.count()).bind(std::int64_t{time.samples}).step();
+  });
+}
+
+}  // namespace terrace

@@ -1,0 +1,45 @@
+// ProfileStore: times of kernels that were measured before, in a file that programs share.
+//
+// A time is found by the kernel's key (kernel_key.hpp) and that of what computed it, so a model that shares
+// kernels with an earlier one need not measure them again. Processes may use one file at once. One thread at
+// a time. Format: docs/formats/profile.md.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "terrace/profile.hpp"
+
+namespace terrace {
+
+class Database;
+
+class ProfileStore {
+ public:
+  /// Opens the file or begins a new one; its folder is made if need be. A damaged file, or one of another
+  /// version of this format, is moved aside and a new one begun: see note(). Fails where the path holds
+  /// something else; throws EnvironmentError where the disk does not let it.
+  static Result<ProfileStore> open(const std::filesystem::path& path);
+  ProfileStore(ProfileStore&&) noexcept;
+  ProfileStore& operator=(ProfileStore&&) noexcept;
+  ~ProfileStore();
+
+  /// What the user should know about opening it; mostly empty.
+  const std::string& note() const { return note_; }
+
+  /// With all operands in tier 0; `tiers` is left empty. What cannot be a time is not found.
+  std::optional<PlacedTime> find(std::string_view kernel, std::string_view compute) const;
+  /// Replaces what was there. After it, and after a crash in the middle of it, the file is whole.
+  void save(std::string_view kernel, std::string_view compute, const PlacedTime& time);
+
+ private:
+  ProfileStore(std::filesystem::path path, std::unique_ptr<Database> database, std::string note);
+  std::filesystem::path path_;
+  std::unique_ptr<Database> database_;
+  std::string note_;
+};
+
+}  // namespace terrace

@@ -1,0 +1,107 @@
+#include "sim/link_lanes.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace terrace {
+
+LinkLanes::LinkLanes(const Machine& machine) : machine_(machine) {
+  for (const Link& link : machine.links) {
+    const Link* opposite = machine.link(link.to, link.from);
+    const auto number = (opposite != nullptr ? opposite : &link) - machine.links.data();
+    lanes_.push_back({&link, static_cast<std::size_t>(number)});
+  }
+}
+
+std::size_t LinkLanes::lane_of(TierId from, TierId to) const {
+  const Link* link = machine_.link(from, to);
+  check(link != nullptr, "a copy goes over a link of the machine");
+  return static_cast<std::size_t>(link - machine_.links.data());
+}
+
+std::size_t LinkLanes::start(TierId from, TierId to, Bytes bytes) {
+  Lane& lane = lanes_[lane_of(from, to)];
+  const std::size_t number = done_.size();
+  done_.push_back(false);
+  intervals_.push_back({});
+  lane.moved += bytes;
+  lane.queue.push_back({number, lane.link->time(bytes)});
+  if (lane.queue.size() == 1) {
+    begin_first(lane);
+    set_speeds();
+  }
+  return number;
+}
+
+void LinkLanes::begin_first(Lane& lane) {
+  lane.left = lane.queue.front().alone;
+  intervals_[lane.queue.front().number].begin = now_;
+}
+
+void LinkLanes::end_first(Lane& lane) {
+  const std::size_t number = lane.queue.front().number;
+  intervals_[number].end = now_;
+  done_[number] = true;
+  lane.queue.pop_front();
+  if (lane.busy()) begin_first(lane);
+}
+
+void LinkLanes::set_speeds() {
+  kernel_speed_ = 1;
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[i];
+    if (!lane.busy()) continue;
+    const bool both = lane.opposite != i && lanes_[lane.opposite].busy();
+    lane.speed = both ? lane.link->both_ways : 1;
+    kernel_speed_ *= 1 - lane.link->compute_loss;
+  }
+}
+
+Seconds LinkLanes::next_end() const {
+  Seconds next{std::numeric_limits<double>::infinity()};
+  for (const Lane& lane : lanes_) {
+    if (lane.busy()) next = std::min(next, lane.left / lane.speed);
+  }
+  return next;
+}
+
+void LinkLanes::advance(Seconds time) {
+  now_ += time;
+  bool ended = false;
+  for (Lane& lane : lanes_) {
+    if (!lane.busy()) continue;
+    // The same expression as in next_end, so that whoever ends next does so exactly then.
+    if (lane.left / lane.speed <= time) {
+      end_first(lane);
+      ended = true;
+    } else {
+      lane.left -= time * lane.speed;
+    }
+  }
+  if (ended) set_speeds();
+}
+
+void LinkLanes::finish(std::size_t transfer) {
+  while (!is_done(transfer)) {
+    const Seconds next = next_end();
+    check(std::isfinite(next.count()), "a link that is busy has some speed");
+    advance(next);
+  }
+}
+
+void LinkLanes::finish_all() {
+  for (std::size_t i = 0; i < done_.size(); ++i) finish(i);
+}
+
+std::vector<Traffic> LinkLanes::moved() const {
+  std::vector<Traffic> all;
+  for (const Lane& lane : lanes_) {
+    if (lane.moved > Bytes{}) all.push_back({lane.link->from, lane.link->to, lane.moved});
+  }
+  return all;
+}
+
+}  // namespace terrace

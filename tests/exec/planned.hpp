@@ -1,0 +1,64 @@
+// Trainers under a spilling plan, over slow tiers of every kind.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "exec/nets.hpp"
+#include "exec/spill_plan.hpp"
+#include "tiers/temporary_folder.hpp"
+
+namespace terrace {
+
+struct SlowTier {
+  std::string name;
+  Machine machine;
+  SpillOptions options = {};
+};
+
+inline SlowTier fake_blocks() { return {"fake blocks", two_tiers("fake:1MiB,blocks", {64}, {512}, false)}; }
+
+inline SlowTier fake_memory() { return {"fake memory", two_tiers("fake:1MiB")}; }
+
+inline std::vector<SlowTier> slow_tiers(const TemporaryFolder& folder) {
+  const std::string emulated = "emulated:1GiB,read=20GB/s,write=10GB/s,latency=100ns";
+  const std::string file = "file:" + (folder / "spill") + ":1GiB,buffered";
+  return {{"emulated", two_tiers(emulated)},
+          {"emulated, used in place", two_tiers(emulated), {.in_place = 3}},
+          fake_memory(),
+          fake_blocks(),
+          {"fake blocks, aligned", two_tiers("fake:1MiB,blocks", {512}, {512}, false)},
+          {"file", two_tiers(file, {64}, {4096}, false)},
+          {"file, aligned", two_tiers(file, {4096}, {4096}, false)}};
+}
+
+inline VerifiedPlan plan_for(const Program& program, const SlowTier& slow) {
+  return verify(program.graph, slow.machine, spill_plan(program.graph, slow.machine, slow.options)).value();
+}
+
+inline Trainer start_unlimited(const Graph& graph, unsigned threads = 1) {
+  return Trainer::start(compile(graph, threads).value(), {.seed = 1, .learning_rate = 0.01F}).value();
+}
+
+inline Trainer start(const Graph& graph, const SlowTier& slow,
+                     const TrainerOptions& options = {.seed = 1, .learning_rate = 0.01F},
+                     unsigned threads = 1) {
+  const Program program = compile(graph, threads).value();
+  return Trainer::start(program, plan_for(program, slow), slow.machine, options).value();
+}
+
+inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+inline void expect_same_state(const Trainer& a, const Trainer& b) {
+  for (const Tensor& tensor : a.program().graph.tensors) {
+    if (!tensor.persistent || tensor.type != DataType::f32) continue;
+    EXPECT_TRUE(same_bits(a.read(tensor.name), b.read(tensor.name))) << tensor.name;
+  }
+}
+
+}  // namespace terrace

@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+#include "profile/operands.hpp"
+#include "terrace/plan.hpp"
+#include "terrace/profile.hpp"
+
+namespace terrace {
+namespace {
+
+double estimated(const Graph& graph, const Machine& machine, std::size_t variant = 0) {
+  return estimate(graph, machine).kernels[0].variants[variant][0].cold.count();
+}
+
+TEST(Estimate, IsArithmeticWhereThatTakesLonger) {
+  EXPECT_DOUBLE_EQ(estimated(one_kernel({40}, {20}, 1000), two_tier_machine()), 10);
+}
+
+TEST(Estimate, IsTheSumOfAllReadingAndWritingWhereThatTakesLonger) {
+  // 40 + 60 bytes read at 10 a second, 20 written at 5, and three operands to reach.
+  Machine machine = two_tier_machine();
+  machine.tiers[0].latency = Seconds{0.5};
+  EXPECT_DOUBLE_EQ(estimated(one_kernel({40, 60}, {20}, 1000), machine), 10 + 4 + 1.5);
+}
+
+TEST(Estimate, CountsTheWorkspaceAsWrittenAndRead) {
+  Graph graph = one_kernel({40}, {20}, 0);
+  add_workspace(graph, 10);
+  EXPECT_DOUBLE_EQ(estimated(graph, two_tier_machine()), 4 + 4 + 1 + 2);
+}
+
+TEST(Estimate, TakesTheGraphsOwnTimesInstead) {
+  Graph graph = one_kernel({40}, {20}, 1000);
+  graph.kernels[0].variants = {{"a", {}, Seconds{3}}, {"b", {}, {}}};
+  EXPECT_DOUBLE_EQ(estimated(graph, two_tier_machine(), 0), 3);
+  EXPECT_DOUBLE_EQ(estimated(graph, two_tier_machine(), 1), 10);
+}
+
+TEST(Estimate, CostsNothingWhereARateIsNotDeclared) {
+  Machine machine = two_tier_machine();
+  machine.compute.flops_per_second = 0;
+  machine.tiers[0].read = {};
+  EXPECT_DOUBLE_EQ(estimated(one_kernel({40}, {20}, 1000), machine), 4);
+}
+
+TEST(Estimate, NamesGraphAndMachineAndPlacesAllInTierZero) {
+  const Graph graph = one_kernel({40}, {20}, 0);
+  const Machine machine = two_tier_machine();
+  const Profile profile = estimate(graph, machine);
+  EXPECT_EQ(profile.graph, fingerprint(graph));
+  EXPECT_EQ(profile.machine, fingerprint(machine));
+  EXPECT_EQ(profile.kernels[0].variants[0][0].tiers, std::vector<TierId>(2));
+}
+
+TEST(Profile, IsMeasuredOnlyIfEveryVariantIs) {
+  Graph graph = one_kernel({40}, {20}, 0);
+  graph.kernels[0].variants = {{"a", {}, {}}, {"b", {}, {}}};
+  Profile profile = estimate(graph, two_tier_machine());
+  EXPECT_FALSE(profile.is_measured());
+  profile.kernels[0].variants[0][0].samples = 3;
+  EXPECT_FALSE(profile.is_measured());
+  profile.kernels[0].variants[1][0].samples = 3;
+  EXPECT_TRUE(profile.is_measured());
+  EXPECT_FALSE(Profile{}.is_measured());
+}
+
+TEST(Profile, FingerprintChangesWithEveryFigure) {
+  const Profile profile = estimate(one_kernel({40}, {20}, 0), two_tier_machine());
+  const auto changed = [&](auto change) {
+    Profile other = profile;
+    change(other, other.kernels[0].variants[0][0]);
+    return fingerprint(other) != fingerprint(profile);
+  };
+  EXPECT_EQ(fingerprint(profile), fingerprint(Profile(profile)));
+  EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.graph += "x"; }));
+  EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.machine += "x"; }));
+  EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.kernels.push_back(all.kernels[0]); }));
+  EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.cold += Seconds{1}; }));
+  EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.warm += Seconds{1}; }));
+  EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.spread += Seconds{1}; }));
+  EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { ++time.samples; }));
+  EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.tiers[1] = {1}; }));
+}
+
+}  // namespace
+}  // namespace terrace

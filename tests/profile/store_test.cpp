@@ -1,0 +1,154 @@
+#include "profile/store.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <limits>
+
+#include "profile/database.hpp"
+#include "terrace/error.hpp"
+#include "tiers/temporary_folder.hpp"
+
+namespace terrace {
+namespace {
+
+PlacedTime some_time(double cold) {
+  PlacedTime time;
+  time.cold = Seconds{cold};
+  time.warm = Seconds{cold / 2};
+  time.spread = Seconds{cold / 100};
+  time.samples = 5;
+  return time;
+}
+
+void write_text(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+std::string read_text(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(ProfileStore, FindsWhatWasSavedByKernelAndCompute) {
+  const TemporaryFolder folder;
+  auto store = ProfileStore::open(folder / "deep/er/store").value();
+  EXPECT_TRUE(store.note().empty());
+  EXPECT_FALSE(store.find("conv", "cpu"));
+  store.save("conv", "cpu", some_time(1));
+  store.save("conv", "other", some_time(2));
+  EXPECT_EQ(store.find("conv", "cpu"), some_time(1));
+  EXPECT_EQ(store.find("conv", "other"), some_time(2));
+  EXPECT_FALSE(store.find("relu", "cpu"));
+}
+
+TEST(ProfileStore, KeepsTheNewestTimeBeyondItsLife) {
+  const TemporaryFolder folder;
+  {
+    auto store = ProfileStore::open(folder / "store").value();
+    store.save("conv", "cpu", some_time(1));
+    store.save("conv", "cpu", some_time(0.1));
+  }
+  EXPECT_EQ(ProfileStore::open(folder / "store").value().find("conv", "cpu"), some_time(0.1));
+}
+
+TEST(ProfileStore, DoesNotFindWhatCannotBeATime) {
+  const TemporaryFolder folder;
+  auto store = ProfileStore::open(folder / "store").value();
+  store.save("negative", "cpu", some_time(-1));
+  store.save("endless", "cpu", some_time(std::numeric_limits<double>::infinity()));
+  store.save("unmeasured", "cpu", PlacedTime{});
+  EXPECT_FALSE(store.find("negative", "cpu"));
+  EXPECT_FALSE(store.find("endless", "cpu"));
+  EXPECT_FALSE(store.find("unmeasured", "cpu"));
+}
+
+TEST(ProfileStore, MovesADamagedFileAsideAndBeginsANewOne) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "store";
+  for (const char* aside : {"store.damaged", "store.damaged-2"}) {
+    write_text(path, "this was never a database, and long enough to be one " + std::string(aside));
+    auto store = ProfileStore::open(path).value();
+    EXPECT_NE(store.note().find(folder / aside), std::string::npos) << store.note();
+    EXPECT_TRUE(read_text(folder / aside).ends_with(aside));
+    store.save("conv", "cpu", some_time(1));
+    EXPECT_EQ(store.find("conv", "cpu"), some_time(1));
+  }
+}
+
+TEST(ProfileStore, NoticesDamageInTheMiddle) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "store";
+  {
+    auto store = ProfileStore::open(path).value();
+    for (const char name : {'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j'})
+      store.save(std::string(2000, name), "cpu", some_time(1));
+  }
+  std::string contents = read_text(path);
+  ASSERT_GT(contents.size(), 8192U);
+  std::fill(contents.begin() + 4096, contents.end(), '\x5A');
+  write_text(path, contents);
+  EXPECT_NE(ProfileStore::open(path).value().note().find("is damaged"), std::string::npos);
+}
+
+TEST(ProfileStore, MovesAFileOfAnotherVersionAside) {
+  const TemporaryFolder folder;
+  { ProfileStore::open(folder / "store").value().save("conv", "cpu", some_time(1)); }
+  Database(folder / "store").execute("PRAGMA user_version=99");
+  auto store = ProfileStore::open(folder / "store").value();
+  EXPECT_NE(store.note().find("another version"), std::string::npos);
+  EXPECT_FALSE(store.find("conv", "cpu"));
+}
+
+TEST(ProfileStore, LeavesTheDatabaseOfAnotherProgramAlone) {
+  const TemporaryFolder folder;
+  Database(folder / "store").execute("CREATE TABLE mine (x); INSERT INTO mine VALUES (7)");
+  const auto store = ProfileStore::open(folder / "store");
+  ASSERT_FALSE(store);
+  EXPECT_NE(store.error().message.find("another program"), std::string::npos);
+  EXPECT_EQ(Database(folder / "store").number("SELECT x FROM mine"), 7);
+}
+
+TEST(ProfileStore, RefusesAFolderAndFailsWhereNoFileCanBe) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(ProfileStore::open(folder.path()));
+  write_text(folder / "file", "");
+  EXPECT_THROW(static_cast<void>(ProfileStore::open(folder / "file/store")), EnvironmentError);
+}
+
+/// What another process does; nothing it meets may reach the test's own end.
+bool saves_times(const std::string& path, int times, int process) noexcept {
+  try {
+    auto store = ProfileStore::open(path).value();
+    for (int i = 0; i < times; ++i) {
+      store.save(std::to_string(i), std::to_string(process), some_time(process + 1));
+    }
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+TEST(ProfileStore, LosesNothingThatProcessesSaveAtOnce) {
+  const TemporaryFolder folder;
+  constexpr int kProcesses = 4, kTimes = 10;
+  write_text(folder / "store", "damaged, so that all of them want to begin anew");
+  for (int p = 0; p < kProcesses; ++p) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) _exit(saves_times(folder / "store", kTimes, p) ? 0 : 1);
+  }
+  for (int p = 0; p < kProcesses; ++p) {
+    int status = 0;
+    ASSERT_GT(wait(&status), 0);
+    EXPECT_EQ(status, 0);
+  }
+  const auto store = ProfileStore::open(folder / "store").value();
+  for (int p = 0; p < kProcesses; ++p) {
+    for (int i = 0; i < kTimes; ++i) {
+      EXPECT_EQ(store.find(std::to_string(i), std::to_string(p)), some_time(p + 1));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace terrace
