@@ -3,13 +3,26 @@
 #include <fmt/format.h>
 
 #include "planners/demand_writer.hpp"
+#include "planners/in_place.hpp"
 
 namespace terrace {
 namespace {
 
 constexpr int kAttempts = 8;
 
-/// The plan, if all tiers hold it; else the first that does not.
+Result<Plan> last_resort(const PlanRequest& request, const StepUses& uses, const std::string& planner) {
+  auto apart = write_on_demand(request, uses, nothing_stays(request, uses), planner);
+  Result<Plan> plan = apart ? fitted(request, *std::move(apart)) : apart.error();
+  for (std::uint32_t tier = 1; !plan && tier < request.machine.tiers.size(); ++tier) {
+    if (!request.machine.tiers[tier].addressable) continue;
+    auto in_place = fitted(request, write_in_place(request, uses, {tier}, planner));
+    if (in_place) return in_place;
+  }
+  return plan;
+}
+
+}  // namespace
+
 Result<Plan> fitted(const PlanRequest& request, Draft draft) {
   for (std::size_t tier = 0; tier < draft.needed.size(); ++tier) {
     if (draft.needed[tier] <= request.budget[tier]) continue;
@@ -22,8 +35,6 @@ Result<Plan> fitted(const PlanRequest& request, Draft draft) {
   return std::move(draft.plan);
 }
 
-}  // namespace
-
 Result<Plan> plan_to_fit(const PlanRequest& request, const StepUses& uses, const std::string& planner,
                          const std::function<Result<Draft>(Bytes capacity)>& draft) {
   Bytes capacity = request.budget[0];
@@ -35,9 +46,7 @@ Result<Plan> plan_to_fit(const PlanRequest& request, const StepUses& uses, const
     if (needed - request.budget[0] >= capacity) break;
     capacity -= needed - request.budget[0];
   }
-  auto last = write_on_demand(request, uses, nothing_stays(request, uses), planner);
-  if (!last) return last.error();
-  return fitted(request, *std::move(last));
+  return last_resort(request, uses, planner);
 }
 
 }  // namespace terrace

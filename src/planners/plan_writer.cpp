@@ -97,9 +97,9 @@ std::uint32_t PlanWriter::copy(TensorId tensor, TierId from, TierId to) {
 
 void PlanWriter::wait(std::uint32_t ticket) { plan_.instructions.emplace_back(Wait{ticket}); }
 
-void PlanWriter::run(KernelId kernel) {
+void PlanWriter::run(KernelId kernel, TierId tier) {
   const Kernel& what = request_.graph[kernel];
-  run(kernel, std::vector<TierId>(what.inputs.size() + what.outputs.size() + (what.workspace ? 1 : 0)));
+  run(kernel, std::vector<TierId>(what.inputs.size() + what.outputs.size() + (what.workspace ? 1 : 0), tier));
 }
 
 void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers) {

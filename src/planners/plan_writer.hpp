@@ -38,8 +38,8 @@ class PlanWriter {
   void free(TensorId tensor, TierId tier);
   std::uint32_t copy(TensorId tensor, TierId from, TierId to);
   void wait(std::uint32_t ticket);
-  /// All operands in tier 0.
-  void run(KernelId kernel);
+  /// All operands in one tier.
+  void run(KernelId kernel, TierId tier);
   void run(KernelId kernel, std::vector<TierId> tiers);
 
   Draft finish(PackingEffort effort = {});

@@ -60,7 +60,7 @@ void StepWriter::run(std::uint32_t kernel) {
   for (const Use& use : uses_.of(kernel)) {
     if (!is_fast(use.tensor)) writer_.alloc(use.tensor, {0});
   }
-  writer_.run(KernelId{kernel});
+  writer_.run({kernel}, TierId{0});
   for (const Use& use : uses_.of(kernel)) {
     const bool persistent = request_.graph[use.tensor].persistent;
     const bool over = use.next == kNever && !persistent;

@@ -4,6 +4,7 @@
 
 #include "planners/demand_writer.hpp"
 #include "planners/fit.hpp"
+#include "planners/in_place.hpp"
 
 namespace terrace {
 namespace {
@@ -20,17 +21,13 @@ Result<Plan> plan_on_demand(const PlanRequest& request, const VictimRule& rule, 
 }  // namespace
 
 Result<Plan> plan_all_fast(const PlanRequest& request) {
-  const StepUses uses(request.graph);
-  Residency residency;
-  for (const Tensor& tensor : request.graph.tensors) residency.pinned.push_back(tensor.persistent);
-  auto draft = write_on_demand(request, uses, residency, "all-fast");
-  if (!draft) return draft.error();
-  if (draft->needed[0] > request.budget[0]) {
+  Draft draft = write_in_place(request, StepUses(request.graph), {0}, "all-fast");
+  if (draft.needed[0] > request.budget[0]) {
     return Error{ErrorCode::too_large,
                  fmt::format("everything in fast memory takes {} and {} is given: take another planner",
-                             readable(draft->needed[0]), readable(request.budget[0]))};
+                             readable(draft.needed[0]), readable(request.budget[0]))};
   }
-  return std::move(draft->plan);
+  return fitted(request, std::move(draft));
 }
 
 Result<Plan> plan_lru(const PlanRequest& request) {
