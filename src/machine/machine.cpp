@@ -3,55 +3,51 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/fingerprint.hpp"
-#include "terrace/plan.hpp"
+#include "machine/hash.hpp"
 
 namespace terrace {
+namespace {
+
+Seconds time_of(const SizedRate& point) { return point.size / point.rate; }
+
+/// On the line through two points.
+Seconds on_line(const SizedRate& a, const SizedRate& b, Bytes size) {
+  const double x = static_cast<double>(size.count), xa = static_cast<double>(a.size.count),
+               xb = static_cast<double>(b.size.count);
+  return time_of(a) + (time_of(b) - time_of(a)) * ((x - xa) / (xb - xa));
+}
+
+/// What a transfer costs whatever its size shows in the first two points. It is never less than nothing.
+Seconds below_first(const std::vector<SizedRate>& rates, Bytes size) {
+  const Seconds in_proportion = size / rates[0].rate;
+  if (rates.size() == 1) return in_proportion;
+  return std::clamp(on_line(rates[0], rates[1], size), in_proportion, time_of(rates[0]));
+}
+
+}  // namespace
 
 Seconds Link::time(Bytes size) const {
   check(!rates.empty(), "a link has a rate");
   const auto above =
-      std::find_if(rates.begin(), rates.end(), [=](const SizedRate& rate) { return rate.size >= size; });
-  if (above == rates.begin()) return size / above->rate;
+      std::find_if(rates.begin(), rates.end(), [size](const SizedRate& point) { return point.size > size; });
+  if (above == rates.begin()) return below_first(rates, size);
   if (above == rates.end()) return size / rates.back().rate;
-  const auto below = std::prev(above);
-  const Seconds least = below->size / below->rate, most = above->size / above->rate;
-  const double share = static_cast<double>((size - below->size).count) /
-                       static_cast<double>((above->size - below->size).count);
-  return least + (most - least) * share;
+  return on_line(above[-1], *above, size);
 }
 
 const Link* Machine::link(TierId from, TierId to) const {
-  const auto found = std::find_if(links.begin(), links.end(),
-                                  [=](const Link& link) { return link.from == from && link.to == to; });
+  const auto found = std::find_if(links.begin(), links.end(), [=](const Link& candidate) {
+    return candidate.from == from && candidate.to == to;
+  });
   return found == links.end() ? nullptr : &*found;
 }
 
 std::string fingerprint(const Machine& machine) {
-  Fingerprint all;
-  all.add(machine.name).add(machine.compute.name).add(machine.compute.threads);
-  all.add(machine.compute.flops_per_second);
-  for (const MachineTier& tier : machine.tiers) {
-    all.add(tier.name).add(tier.capacity).add(tier.addressable).add(tier.read).add(tier.write);
-    all.add(tier.latency).add(tier.granularity).add(tier.price.value_or(-1)).add(tier.spec);
-  }
-  for (const Link& link : machine.links) {
-    all.add(link.from.index).add(link.to.index).add(link.both_ways).add(link.compute_loss).add(link.threads);
-    for (const SizedRate& rate : link.rates) all.add(rate.size).add(rate.rate);
-  }
-  return all.text();
-}
-
-std::string fingerprint(const Graph& graph) {
-  Fingerprint all;
-  for (const Tensor& tensor : graph.tensors) all.add(tensor.bytes).add(tensor.persistent).add(tensor.layout);
-  for (const Kernel& kernel : graph.kernels) {
-    all.add(static_cast<unsigned>(kernel.operation)).add(kernel.workspace.index).add(kernel.variants.size());
-    for (const Operand& operand : kernel.inputs) all.add(operand.tensor.index);
-    for (const Operand& operand : kernel.outputs) all.add(operand.tensor.index);
-  }
-  for (const TensorId id : graph.results) all.add(id.index);
-  return all.text();
+  Machine figures = machine;
+  figures.name.clear();
+  figures.source.clear();
+  for (MachineTier& tier : figures.tiers) tier.spec.clear();
+  return hash_text(to_json(figures));
 }
 
 }  // namespace terrace
