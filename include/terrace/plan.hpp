@@ -1,16 +1,21 @@
 // A plan: a straight-line program that runs one step of a graph inside a budget. Plain data.
 //
-//   region     the bytes of one tensor in one tier: at most one at a time for each pair
-//   current    a region is current if it holds the tensor's newest value; a kernel that writes a tensor in
-//   one
-//              tier makes its regions in all others stale
+//   region     the bytes of one tensor in one tier: at most one at a time for each pair. It takes the
+//              tensor's bytes rounded up to the tier's granularity, begins on that granularity and lies
+//              within the tier's budget; an empty tensor has empty regions
+//   value      what a region holds: a tensor has one before the step, if it outlives steps, and each write
+//              of the graph's own order makes the next
 //   ticket     names a transfer; each is used once
 //
-// A step starts with the regions of `start`, all current, and ends with exactly those again, all current,
-// beside those of results that are not among them. Inputs are filled before a step in the region they have in
-// `start`, which is in an addressable tier. A kernel reads and writes operands in the tiers its instruction
-// states. A region of tensor t in tier i takes round_up(t.bytes, granularity of i) and lies within the
-// budget.
+// A step starts with the regions of `start`: those of persistent tensors, at least one each, and one of every
+// input, in an addressable tier, where it is filled before the step. It ends with exactly those again, the
+// persistent ones with the last value of their tensor, beside regions of results: each result has one in an
+// addressable tier, and all it has hold its last value. What inputs hold then does not matter.
+//
+// Kernels may run in any order and again, as long as each reads, in the tiers its instruction states, the
+// values it reads in the graph's order. It leaves new values in the tiers stated for its outputs and writes
+// them whole; regions of the same tensors in other tiers keep the values they have. A tensor that a kernel
+// reads and writes has one tier stated for both. A workspace is undefined before and after.
 //
 // Three interpreters share this definition and nothing else: verify (verify.hpp), simulate (simulate.hpp) and
 // the trainer (trainer.hpp).
@@ -45,8 +50,9 @@ struct Free {
   bool operator==(const Free&) const = default;
 };
 
-/// Starts a transfer of current regions to regions that exist. Several tensors lie side by side in both
-/// tiers, in this order. Until its wait the sources are not written or freed, the destinations not used.
+/// Starts a transfer over a link of the machine: each tensor's value to the region it has in the other tier.
+/// Several tensors lie side by side in both tiers, in this order; where granularities differ, so does the
+/// padding between them. Until its wait the sources are not written or freed, the destinations not used.
 struct Copy {
   std::vector<TensorId> tensors;
   TierId from, to;
@@ -97,19 +103,25 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// Of a graph's structure: changes whenever a plan for it might no longer be one.
+/// Of a graph's structure: changes whenever a plan or profile for it might no longer be one. Names do not
+/// count.
 std::string fingerprint(const Graph& graph);
 std::string fingerprint(const Plan& plan);
 
-/// One line for a person: `copy relu1, bn1 fast > disk #12`, with the names of the graph and the machine.
+/// One line for a person: `copy relu1, bn1 fast > disk #12`, with the names of the graph and the machine. Of
+/// a kernel: `run conv1 as direct (x fast, w fast, > y fast, ~ scratch fast)`. Any plan has a text, a wrong
+/// one, too.
 std::string to_text(const Instruction& instruction, const Graph& graph, const Machine& machine);
 std::string to_text(const Plan& plan, const Graph& graph, const Machine& machine);
 
 /// Format: docs/formats/plan.md. Reading what was written gives the same plan. Reading checks the form only;
 /// whether the plan is safe is for `verify` to say.
+/// pre: names are UTF-8, times finite and not negative, offsets and bytes below 2^63
 std::string to_json(const Plan& plan);
 Result<Plan> plan_from_json(std::string_view text);
 Result<Plan> read_plan(const std::filesystem::path& path);
+/// Written atomically. Throws ResultError where the path cannot be written to, EnvironmentError where the
+/// disk is full or fails.
 void write_plan(const Plan& plan, const std::filesystem::path& path);
 
 }  // namespace terrace

@@ -16,12 +16,20 @@
 
 namespace terrace {
 
+/// Where a plan is wrong: in what it starts with, in an instruction, or in what the step leaves.
+enum class Moment { start, instruction, end };
+
 struct Violation {
-  std::size_t instruction = 0;  ///< its place; the number of instructions stands for the step's end
+  std::size_t instruction = 0;  ///< its place: 0 at the start, the number of instructions at the end
   std::string reason;           ///< a sentence with names and bytes
+  Moment moment = Moment::instruction;
 };
 
-/// All of them, as far as what follows one still makes sense; at most `limit`.
+/// `at instruction 12 (free x fast): there is no region of x in fast`
+std::string to_text(const Violation& violation, const Graph& graph, const Machine& machine, const Plan& plan);
+
+/// All of them, as far as what follows one still makes sense; at most `limit`. Fingerprints are not looked
+/// at. pre: validate(graph), validate(machine), limit > 0
 std::vector<Violation> violations(const Graph& graph, const Machine& machine, const Plan& plan,
                                   std::size_t limit = 100);
 

@@ -1,0 +1,128 @@
+#include <fmt/format.h>
+
+#include "base/input_file.hpp"
+#include "base/json_reader.hpp"
+#include "plan/plan_keys.hpp"
+#include "terrace/plan.hpp"
+
+namespace terrace {
+namespace {
+
+std::uint32_t index(const JsonValue& json) {
+  return static_cast<std::uint32_t>(json.integer(0, std::numeric_limits<std::uint32_t>::max()));
+}
+std::uint64_t amount(const JsonValue& json) {
+  return static_cast<std::uint64_t>(json.integer(0, plan_keys::kMost));
+}
+Seconds time(const JsonValue& json) {
+  const double seconds = json.number();
+  if (seconds < 0) json.fail(fmt::format("a time not below zero is wanted, not {}", seconds));
+  return Seconds{seconds};
+}
+TensorId tensor(const JsonValue& json) { return {index(json)}; }
+TierId tier(const JsonValue& json) { return {index(json)}; }
+
+template <class Read>
+auto list(const JsonValue& json, Read read) {
+  std::vector<decltype(read(json))> elements;
+  const std::size_t size = json.size();
+  elements.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) elements.push_back(read(json[i]));
+  return elements;
+}
+
+void need_size(const JsonValue& json, std::size_t size, const char* form) {
+  if (json.size() != size) json.fail(fmt::format("{} is wanted", form));
+}
+
+Alloc read_start(const JsonValue& json) {
+  need_size(json, 3, "[tensor, tier, offset]");
+  return {tensor(json[0]), tier(json[1]), amount(json[2])};
+}
+
+Traffic read_traffic(const JsonValue& json) {
+  need_size(json, 3, "[from, to, bytes]");
+  return {tier(json[0]), tier(json[1]), Bytes{amount(json[2])}};
+}
+
+Instruction read_instruction(const JsonValue& json) {
+  if (json.size() == 0) json.fail("an instruction begins with its name");
+  const JsonValue first = json[0];
+  const std::string& name = first.text();
+  if (name == "alloc") {
+    need_size(json, 4, "[\"alloc\", tensor, tier, offset]");
+    return Alloc{tensor(json[1]), tier(json[2]), amount(json[3])};
+  }
+  if (name == "free") {
+    need_size(json, 3, "[\"free\", tensor, tier]");
+    return Free{tensor(json[1]), tier(json[2])};
+  }
+  if (name == "copy") {
+    need_size(json, 5, "[\"copy\", [tensors], from, to, ticket]");
+    return Copy{list(json[1], tensor), tier(json[2]), tier(json[3]), index(json[4])};
+  }
+  if (name == "wait") {
+    need_size(json, 2, "[\"wait\", ticket]");
+    return Wait{index(json[1])};
+  }
+  if (name == "run") {
+    need_size(json, 4, "[\"run\", kernel, variant, [tiers]]");
+    return Run{{index(json[1])}, index(json[2]), list(json[3], tier)};
+  }
+  first.fail(fmt::format("{} is not known; there are alloc, free, copy, wait, run", in_quotes(name)));
+}
+
+Prediction read_prediction(const JsonValue& json) {
+  const JsonObject object(json, plan_keys::kPrediction);
+  return {time(object.need("step")), time(object.need("bound")), time(object.need("exposed")),
+          list(object.need("moved"), read_traffic)};
+}
+
+/// Another format or version may have other keys: those two are looked at first.
+JsonObject open(const JsonValue& json) {
+  if (json.json().is_object()) {
+    const auto format = json.json().find("format");
+    if (format == json.json().end() || *format != plan_keys::kFormat)
+      json.fail(fmt::format("this is no plan: the key 'format' must be '{}'", plan_keys::kFormat));
+    const auto version = json.json().find("version");
+    if (version == json.json().end() || *version != plan_keys::kVersion)
+      json.fail(fmt::format("the key 'version' must be {}, the one this build reads", plan_keys::kVersion));
+  }
+  return {json, plan_keys::kPlan};
+}
+
+Plan read(const JsonValue& json) {
+  const JsonObject object = open(json);
+  Plan plan;
+  plan.planner = object.need("planner").text();
+  plan.graph = object.need("graph").text();
+  plan.machine = object.need("machine").text();
+  plan.profile = object.need("profile").text();
+  plan.budget = list(object.need("budget"), [](const JsonValue& bytes) { return Bytes{amount(bytes)}; });
+  plan.prediction = read_prediction(object.need("prediction"));
+  plan.start = list(object.need("start"), read_start);
+  plan.instructions = list(object.need("instructions"), read_instruction);
+  return plan;
+}
+
+}  // namespace
+
+Result<Plan> plan_from_json(std::string_view text) {
+  try {
+    const nlohmann::json json = parse_json(text);
+    return read({json, ""});
+  } catch (const JsonError& error) {
+    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the plan: {}", error.what())};
+  }
+}
+
+Result<Plan> read_plan(const std::filesystem::path& path) {
+  const auto file = InputFile::open(path);
+  if (!file) return file.error();
+  const std::vector<std::byte> bytes = file->contents();
+  auto plan = plan_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  if (!plan) return Error{plan.error().code, fmt::format("{}: {}", path.native(), plan.error().message)};
+  return plan;
+}
+
+}  // namespace terrace

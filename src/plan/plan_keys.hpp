@@ -1,0 +1,20 @@
+// The words of docs/formats/plan.md, for the side that writes and the side that reads.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+namespace terrace::plan_keys {
+
+inline constexpr std::string_view kFormat = "terrace-plan";
+inline constexpr int kVersion = 1;
+/// Of an offset or an amount of bytes.
+inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+inline const std::vector<std::string_view> kPlan{"format",  "version", "planner",    "graph", "machine",
+                                                 "profile", "budget",  "prediction", "start", "instructions"};
+inline const std::vector<std::string_view> kPrediction{"step", "bound", "exposed", "moved"};
+
+}  // namespace terrace::plan_keys

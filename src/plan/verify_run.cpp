@@ -1,0 +1,102 @@
+#include <fmt/format.h>
+
+#include "plan/verify_state.hpp"
+
+namespace terrace {
+
+bool Verification::fits_the_kernel(const Run& run) {
+  const Kernel& kernel = graph_[run.kernel];
+  const std::size_t variants = std::max<std::size_t>(1, kernel.variants.size());
+  if (run.variant >= variants) {
+    report(fmt::format("kernel {} has {} variants, and number {} is asked for", kernel.name, variants,
+                       run.variant));
+    return false;
+  }
+  const std::size_t operands = kernel.inputs.size() + kernel.outputs.size() + (kernel.workspace ? 1 : 0);
+  if (run.tiers.size() != operands) {
+    report(fmt::format("kernel {} has {} operands, and {} tiers are stated", kernel.name, operands,
+                       run.tiers.size()));
+    return false;
+  }
+  for (const TierId tier : run.tiers) {
+    if (!known(tier)) return false;
+  }
+  return true;
+}
+
+void Verification::operator()(const Run& run) {
+  if (run.kernel.index >= graph_.kernels.size()) {
+    return report(
+        fmt::format("it names kernel {}, but the graph has {}", run.kernel.index, graph_.kernels.size()));
+  }
+  const Kernel& kernel = graph_[run.kernel];
+  has_run_[run.kernel.index] = true;
+  if (!fits_the_kernel(run)) return;
+
+  const auto wanted = values_.read_by(run.kernel), made = values_.written_by(run.kernel);
+  for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
+    read_input(kernel, kernel.inputs[i].tensor, run.tiers[i], wanted[i]);
+  }
+  const TierId* output_tiers = run.tiers.data() + kernel.inputs.size();
+  for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+    write_to(kernel, kernel.outputs[i].tensor, output_tiers[i], "writes");
+    stays_in_place(kernel, run, i);
+  }
+  if (kernel.workspace) use_workspace(kernel, run);
+
+  // Only now: reading an input comes before writing over it.
+  for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
+    regions_.at(kernel.outputs[i].tensor, output_tiers[i]).holds = made[i];
+  }
+}
+
+/// What a kernel may touch at all, or null after saying why not.
+const Region* Verification::usable_region(const Kernel& kernel, TensorId tensor, TierId tier,
+                                          const char* does) {
+  const Region& region = regions_.at(tensor, tier);
+  const auto fail = [&](const std::string& why) {
+    report(fmt::format("kernel {} {} {} in {}, {}", kernel.name, does, name(tensor), name(tier), why));
+    return nullptr;
+  };
+  if (!region.exists) return fail("where it has no region");
+  if (!machine_[tier].addressable) return fail("which kernels cannot use in place");
+  if (region.arriving) return fail("which a transfer fills that was not waited for");
+  return &region;
+}
+
+void Verification::read_input(const Kernel& kernel, TensorId tensor, TierId tier, ValueNumber wanted) {
+  const Region* region = usable_region(kernel, tensor, tier, "reads");
+  if (region == nullptr || region->holds == wanted) return;
+  report(fmt::format("kernel {} reads {} of {} in {}, which holds {}", kernel.name, value_text(wanted),
+                     name(tensor), name(tier), value_text(region->holds)));
+}
+
+void Verification::write_to(const Kernel& kernel, TensorId tensor, TierId tier, const char* does) {
+  const Region* region = usable_region(kernel, tensor, tier, does);
+  if (region == nullptr || region->readers == 0) return;
+  report(fmt::format("kernel {} {} {} in {} while a transfer reads it", kernel.name, does, name(tensor),
+                     name(tier)));
+}
+
+/// A tensor that is read and written is one piece of memory to its kernel.
+void Verification::stays_in_place(const Kernel& kernel, const Run& run, std::size_t output) {
+  const TensorId tensor = kernel.outputs[output].tensor;
+  const TierId tier = run.tiers[kernel.inputs.size() + output];
+  for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {
+    if (kernel.inputs[i].tensor != tensor || run.tiers[i] == tier) continue;
+    report(fmt::format("kernel {} works on {} in place, but reads it in {} and writes it in {}", kernel.name,
+                       name(tensor), name(run.tiers[i]), name(tier)));
+  }
+}
+
+void Verification::use_workspace(const Kernel& kernel, const Run& run) {
+  write_to(kernel, kernel.workspace, run.tiers.back(), "works in");
+  if (kernel.variants.empty()) return;
+  const Variant& variant = kernel.variants[run.variant];
+  const Bytes there = graph_[kernel.workspace].bytes;
+  if (variant.workspace <= there) return;
+  report(fmt::format("kernel {} as variant {} needs {} of workspace, and {} has {}", kernel.name,
+                     variant.name, to_string(variant.workspace), name(kernel.workspace), to_string(there)));
+}
+
+}  // namespace terrace

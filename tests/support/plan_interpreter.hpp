@@ -1,0 +1,286 @@
+// Carries plans out on real bytes, for tests: the dumb oracle of everything that says a plan is right.
+//
+// Kernels are hash functions of their input bytes, so that a wrong byte anywhere reaches everything computed
+// from it. Memory that nobody may rely on (fresh, freed, a workspace, a transfer's destination before its
+// wait) is poisoned with bytes that never come twice. A transfer moves all of its bytes at the copy or all of
+// them at the wait: between those two extremes lies every real one. It knows nothing of values or rules: it
+// does what the instructions say, and a plan that cannot be carried out at all ends in a fault.
+#pragma once
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/random.hpp"
+#include "terrace/plan.hpp"
+
+namespace terrace {
+
+enum class CopyTiming { at_copy, at_wait };
+
+using TensorBytes = std::vector<std::byte>;
+/// What steps leave: the bytes of persistent tensors and, of each step, of results.
+using StepBytes = std::map<std::pair<std::uint32_t, std::uint32_t>, TensorBytes>;
+
+class PlanFault : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+namespace interpreter {
+
+inline std::uint64_t mix(std::uint64_t state, std::uint64_t word) {
+  return SplitMix(state ^ (word * 31)).next();
+}
+
+inline std::uint64_t digest(std::uint64_t state, const std::byte* bytes, std::size_t size) {
+  state = mix(state, size);
+  for (; size >= 8; bytes += 8, size -= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    state = mix(state, word);
+  }
+  std::uint64_t rest = 0;
+  if (size > 0) std::memcpy(&rest, bytes, size);
+  return mix(state, rest);
+}
+
+inline void fill(std::byte* bytes, std::size_t size, std::uint64_t seed) {
+  SplitMix random(seed);
+  for (std::size_t done = 0; done < size; done += 8) {
+    const std::uint64_t word = random.next();
+    std::memcpy(bytes + done, &word, std::min<std::size_t>(8, size - done));
+  }
+}
+
+/// What a tensor that outlives steps holds before the first; an input before step `step`.
+inline std::uint64_t given(std::uint32_t tensor, std::uint32_t step) { return mix(mix(7, tensor), step); }
+
+/// Of one output, from the digest of all inputs.
+inline std::uint64_t output_seed(std::uint32_t kernel, std::size_t output, std::uint64_t inputs) {
+  return mix(mix(mix(11, kernel), output), inputs);
+}
+
+}  // namespace interpreter
+
+/// Runs the graph in its own order with a place of its own for every tensor: what every plan must reproduce.
+inline StepBytes plain_steps(const Graph& graph, std::uint32_t steps) {
+  using namespace interpreter;
+  std::vector<TensorBytes> memory;
+  for (const Tensor& tensor : graph.tensors) memory.emplace_back(tensor.bytes.count);
+  StepBytes left;
+  for (std::uint32_t step = 0; step < steps; ++step) {
+    for (std::uint32_t i = 0; i < memory.size(); ++i) {
+      const Tensor& tensor = graph.tensors[i];
+      const bool is_given = tensor.kind == TensorKind::input || (tensor.persistent && step == 0);
+      if (is_given) fill(memory[i].data(), memory[i].size(), given(i, step));
+    }
+    for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
+      const Kernel& kernel = graph.kernels[k];
+      std::uint64_t inputs = 0;
+      for (const Operand& input : kernel.inputs) {
+        const TensorBytes& bytes = memory[input.tensor.index];
+        inputs = digest(inputs, bytes.data(), bytes.size());
+      }
+      for (std::size_t o = 0; o < kernel.outputs.size(); ++o) {
+        TensorBytes& bytes = memory[kernel.outputs[o].tensor.index];
+        fill(bytes.data(), bytes.size(), output_seed(k, o, inputs));
+      }
+    }
+    for (const TensorId result : graph.results) left[{step, result.index}] = memory[result.index];
+  }
+  for (std::uint32_t i = 0; i < memory.size(); ++i) {
+    if (graph.tensors[i].persistent) left[{steps, i}] = memory[i];
+  }
+  return left;
+}
+
+class PlanInterpreter {
+ public:
+  PlanInterpreter(const Graph& graph, const Machine& machine, const Plan& plan, CopyTiming timing)
+      : graph_(graph), machine_(machine), plan_(plan), timing_(timing), regions_(graph.tensors.size()) {
+    for (std::size_t i = 0; i < machine.tiers.size(); ++i) {
+      memory_.emplace_back(i < plan.budget.size() ? plan.budget[i].count : 0);
+      poison(memory_.back().data(), memory_.back().size());
+    }
+    for (auto& tiers : regions_) tiers.resize(machine.tiers.size());
+  }
+
+  /// Throws PlanFault where an instruction cannot be carried out, or copies of one tensor disagree at the
+  /// end.
+  StepBytes run(std::uint32_t steps) {
+    StepBytes left;
+    for (const Alloc& region : plan_.start) (*this)(region);
+    for (std::uint32_t step = 0; step < steps; ++step) {
+      begin(step);
+      for (const Instruction& instruction : plan_.instructions) std::visit(*this, instruction);
+      for (const TensorId result : graph_.results) left[{step, result.index}] = everywhere(result, true);
+      end();
+    }
+    for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) {
+      if (graph_.tensors[i].persistent) left[{steps, i}] = everywhere({i}, false);
+    }
+    return left;
+  }
+
+  void operator()(const Alloc& alloc) {
+    auto& region = at(alloc.tensor, alloc.tier);
+    need(!region, "two regions of one tensor in one tier");
+    const Bytes bytes = round_up(graph_[alloc.tensor].bytes, machine_[alloc.tier].granularity);
+    const std::size_t size = memory_[alloc.tier.index].size();
+    need(alloc.offset <= size && bytes.count <= size - alloc.offset, "a region beyond the tier");
+    region = alloc.offset;
+    poison(data(alloc.tensor, alloc.tier), bytes.count);
+  }
+  void operator()(const Free& free) {
+    std::byte* bytes = data(free.tensor, free.tier);
+    poison(bytes, round_up(graph_[free.tensor].bytes, machine_[free.tier].granularity).count);
+    at(free.tensor, free.tier).reset();
+  }
+  void operator()(const Copy& copy) {
+    need(flying_.emplace(copy.ticket, copy).second, "a ticket in use");
+    for (const TensorId tensor : copy.tensors) {
+      std::byte* to = data(tensor, copy.to);
+      const std::byte* from = data(tensor, copy.from);
+      if (timing_ == CopyTiming::at_copy) {
+        std::memmove(to, from, graph_[tensor].bytes.count);
+      } else {
+        poison(to, graph_[tensor].bytes.count);
+      }
+    }
+  }
+  void operator()(const Wait& wait) {
+    const auto copy = flying_.find(wait.ticket);
+    need(copy != flying_.end(), "a ticket nobody has");
+    if (timing_ == CopyTiming::at_wait) {
+      for (const TensorId tensor : copy->second.tensors) {
+        std::byte* to = data(tensor, copy->second.to);
+        std::memmove(to, data(tensor, copy->second.from), graph_[tensor].bytes.count);
+      }
+    }
+    flying_.erase(copy);
+  }
+  void operator()(const Run& run) {
+    using namespace interpreter;
+    need(run.kernel.index < graph_.kernels.size(), "a kernel that is not there");
+    const Kernel& kernel = graph_[run.kernel];
+    const std::size_t inputs = kernel.inputs.size(), operands = inputs + kernel.outputs.size();
+    need(run.tiers.size() == operands + (kernel.workspace ? 1 : 0), "other operands than the kernel's");
+    use_workspace(kernel, run);
+    std::uint64_t read = 0;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      const TensorId tensor = kernel.inputs[i].tensor;
+      read = digest(read, in_place(tensor, run.tiers[i]), graph_[tensor].bytes.count);
+    }
+    for (std::size_t o = 0; o < kernel.outputs.size(); ++o) {
+      const TensorId tensor = kernel.outputs[o].tensor;
+      fill(in_place(tensor, run.tiers[inputs + o]), graph_[tensor].bytes.count,
+           output_seed(run.kernel.index, o, read));
+    }
+    use_workspace(kernel, run);
+  }
+
+ private:
+  static void need(bool holds, const char* what) {
+    if (!holds) throw PlanFault(what);
+  }
+
+  std::optional<std::uint64_t>& at(TensorId tensor, TierId tier) {
+    need(tensor.index < graph_.tensors.size() && tier.index < machine_.tiers.size(), "an id of nothing");
+    return regions_[tensor.index][tier.index];
+  }
+  std::byte* data(TensorId tensor, TierId tier) {
+    const auto& region = at(tensor, tier);
+    need(region.has_value(), "no region");
+    return memory_[tier.index].data() + *region;
+  }
+  std::byte* in_place(TensorId tensor, TierId tier) {
+    std::byte* bytes = data(tensor, tier);
+    need(machine_[tier].addressable, "a kernel in a tier it cannot use");
+    return bytes;
+  }
+
+  void poison(std::byte* bytes, std::size_t size) {
+    interpreter::fill(bytes, size, interpreter::mix(13, ++poisons_));
+  }
+
+  /// Before and after, for a kernel uses it at any time between.
+  void use_workspace(const Kernel& kernel, const Run& run) {
+    if (kernel.workspace)
+      poison(in_place(kernel.workspace, run.tiers.back()), graph_[kernel.workspace].bytes.count);
+  }
+
+  void begin(std::uint32_t step) {
+    for (const Alloc& region : plan_.start) {
+      const Tensor& tensor = graph_[region.tensor];
+      const bool is_input = tensor.kind == TensorKind::input;
+      if (!is_input && step > 0) continue;
+      std::byte* bytes = is_input ? in_place(region.tensor, region.tier) : data(region.tensor, region.tier);
+      interpreter::fill(bytes, tensor.bytes.count, interpreter::given(region.tensor.index, step));
+    }
+  }
+
+  /// The regions of results go, all others are those of the start.
+  void end() {
+    need(flying_.empty(), "a transfer outlives the step");
+    for (const TensorId result : graph_.results) {
+      for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {
+        if (at(result, {tier}) && !starts(result, {tier})) (*this)(Free{result, {tier}});
+      }
+    }
+    std::size_t regions = 0;
+    for (const auto& tiers : regions_) {
+      for (const auto& region : tiers) regions += region.has_value() ? 1 : 0;
+    }
+    need(regions == plan_.start.size(), "other regions than at the start");
+    for (const Alloc& region : plan_.start)
+      need(at(region.tensor, region.tier) == region.offset, "a moved region");
+  }
+
+  bool starts(TensorId tensor, TierId tier) const {
+    for (const Alloc& region : plan_.start) {
+      if (region.tensor == tensor && region.tier == tier) return true;
+    }
+    return false;
+  }
+
+  /// The bytes all regions of a tensor hold.
+  TensorBytes everywhere(TensorId tensor, bool in_place) {
+    std::optional<TensorBytes> bytes;
+    bool usable = false;
+    for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {
+      if (!at(tensor, {tier})) continue;
+      const std::byte* here = data(tensor, {tier});
+      TensorBytes found(here, here + graph_[tensor].bytes.count);
+      need(!bytes || *bytes == found, "copies of one tensor disagree");
+      bytes = std::move(found);
+      usable |= machine_.tiers[tier].addressable;
+    }
+    need(bytes && (usable || !in_place), "a tensor that is nowhere at hand");
+    return *bytes;
+  }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const Plan& plan_;
+  const CopyTiming timing_;
+  std::vector<TensorBytes> memory_;                                 ///< by tier
+  std::vector<std::vector<std::optional<std::uint64_t>>> regions_;  ///< offsets by tensor and tier
+  std::map<std::uint32_t, Copy> flying_;                            ///< by ticket
+  std::uint64_t poisons_ = 0;
+};
+
+/// What the plan leaves after so many steps, or why it cannot be carried out.
+inline Result<StepBytes> interpret(const Graph& graph, const Machine& machine, const Plan& plan,
+                                   CopyTiming timing, std::uint32_t steps) {
+  try {
+    return PlanInterpreter(graph, machine, plan, timing).run(steps);
+  } catch (const PlanFault& fault) {
+    return Error{ErrorCode::invalid_argument, fault.what()};
+  }
+}
+
+}  // namespace terrace
