@@ -1,7 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/fingerprint.hpp"
+#include "base/stable_hash.hpp"
 #include "profile/roofline.hpp"
 #include "terrace/plan.hpp"
 #include "terrace/profile.hpp"
@@ -17,10 +19,11 @@ PlacedTime estimated(const Kernel& kernel, std::size_t variant, Seconds bound) {
   return placed;
 }
 
-void add(Fingerprint& all, const PlacedTime& placed) {
-  all.add(placed.tiers.size());
-  for (const TierId tier : placed.tiers) all.add(tier.index);
-  all.add(placed.cold).add(placed.warm).add(placed.spread).add(placed.samples);
+void add(StableHash& hash, const PlacedTime& placed) {
+  hash.number(placed.tiers.size());
+  for (const TierId tier : placed.tiers) hash.number(tier.index);
+  for (const Seconds time : {placed.cold, placed.warm, placed.spread}) hash.number(time.count());
+  hash.number(placed.samples);
 }
 
 }  // namespace
@@ -47,16 +50,17 @@ bool Profile::is_measured() const {
 }
 
 std::string fingerprint(const Profile& profile) {
-  Fingerprint all;
-  all.add(profile.graph).add(profile.machine);
+  StableHash hash;
+  hash.text(profile.graph);
+  hash.text(profile.machine);
   for (const KernelProfile& kernel : profile.kernels) {
-    all.add(kernel.variants.size());
+    hash.number(kernel.variants.size());
     for (const auto& places : kernel.variants) {
-      all.add(places.size());
-      for (const PlacedTime& placed : places) add(all, placed);
+      hash.number(places.size());
+      for (const PlacedTime& placed : places) add(hash, placed);
     }
   }
-  return all.text();
+  return fmt::format("{:016x}", hash.value());
 }
 
 }  // namespace terrace

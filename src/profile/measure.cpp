@@ -4,11 +4,11 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <fstream>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
 
 #include "base/check.hpp"
+#include "profile/computer_name.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/roofline.hpp"
 #include "profile/trial.hpp"
@@ -25,15 +25,6 @@ struct Candidate {
   std::string key;
   const Kernel* kernel;
 };
-
-std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 PlacedTime with_tiers(PlacedTime time, const Kernel& kernel) {
   time.tiers.assign(operand_count(kernel), TierId{0});
@@ -94,7 +85,7 @@ Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unkno
 
 std::string compute_key(unsigned threads) {
   const dnnl_version_t* library = dnnl_version();
-  return fmt::format("{}, {} threads, oneDNN {}.{}.{} {}, Terrace {}", processor_name(), threads,
+  return fmt::format("{}, {} threads, oneDNN {}.{}.{} {}, Terrace {}", computer_name().processor, threads,
                      library->major, library->minor, library->patch, library->hash, TERRACE_VERSION);
 }
 
