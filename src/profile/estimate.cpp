@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.hpp"
 #include "base/stable_hash.hpp"
 #include "profile/roofline.hpp"
 #include "terrace/plan.hpp"
@@ -29,7 +28,6 @@ void add(StableHash& hash, const PlacedTime& placed) {
 }  // namespace
 
 Profile estimate(const Graph& graph, const Machine& machine) {
-  check(!machine.tiers.empty(), "a machine has a tier");
   Profile profile{fingerprint(graph), fingerprint(machine), {}};
   profile.kernels.reserve(graph.kernels.size());
   for (const Kernel& kernel : graph.kernels) {
