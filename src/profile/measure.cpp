@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.hpp"
 #include "profile/computer_name.hpp"
@@ -51,12 +52,12 @@ Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptio
                                           const std::string& compute, std::vector<std::string>& keys,
                                           Times& times) {
   std::vector<Candidate> unknown;
-  std::unordered_map<std::string, bool> seen;
+  std::unordered_set<std::string> seen;
   for (const Kernel& kernel : graph.kernels) {
     if (auto measurable = check_measurable(graph, kernel, options.budget); !measurable)
       return measurable.error();
     keys.push_back(kernel_key(graph, kernel));
-    if (!seen.emplace(keys.back(), true).second) continue;
+    if (!seen.insert(keys.back()).second) continue;
     const auto known = options.store != nullptr ? options.store->find(keys.back(), compute) : std::nullopt;
     if (known) {
       times[keys.back()] = with_tiers(*known, kernel);
