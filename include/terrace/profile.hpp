@@ -41,6 +41,7 @@ struct Profile {
 std::string fingerprint(const Profile& profile);
 
 /// Every kernel by the machine's roofline; times that come with the graph's variants are taken instead.
+/// pre: a valid graph and machine
 Profile estimate(const Graph& graph, const Machine& machine);
 
 /// How much of what a kernel touches, from 0 to 1, the kernel before it in the graph's order has not: what is

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "base/check.hpp"
 #include "base/fingerprint.hpp"
 #include "profile/roofline.hpp"
 #include "terrace/plan.hpp"
@@ -17,16 +16,16 @@ PlacedTime estimated(const Kernel& kernel, std::size_t variant, Seconds bound) {
   return placed;
 }
 
-void add(Fingerprint& all, const PlacedTime& placed) {
-  all.add(placed.tiers.size());
-  for (const TierId tier : placed.tiers) all.add(tier.index);
-  all.add(placed.cold).add(placed.warm).add(placed.spread).add(placed.samples);
+void add(Fingerprint& hash, const PlacedTime& placed) {
+  hash.add(placed.tiers.size());
+  for (const TierId tier : placed.tiers) hash.add(tier.index);
+  for (const Seconds time : {placed.cold, placed.warm, placed.spread}) hash.add(time.count());
+  hash.add(placed.samples);
 }
 
 }  // namespace
 
 Profile estimate(const Graph& graph, const Machine& machine) {
-  check(!machine.tiers.empty(), "a machine has a tier");
   Profile profile{fingerprint(graph), fingerprint(machine), {}};
   profile.kernels.reserve(graph.kernels.size());
   for (const Kernel& kernel : graph.kernels) {
@@ -47,16 +46,17 @@ bool Profile::is_measured() const {
 }
 
 std::string fingerprint(const Profile& profile) {
-  Fingerprint all;
-  all.add(profile.graph).add(profile.machine);
+  Fingerprint hash;
+  hash.add(profile.graph);
+  hash.add(profile.machine);
   for (const KernelProfile& kernel : profile.kernels) {
-    all.add(kernel.variants.size());
+    hash.add(kernel.variants.size());
     for (const auto& places : kernel.variants) {
-      all.add(places.size());
-      for (const PlacedTime& placed : places) add(all, placed);
+      hash.add(places.size());
+      for (const PlacedTime& placed : places) add(hash, placed);
     }
   }
-  return all.text();
+  return hash.text();
 }
 
 }  // namespace terrace

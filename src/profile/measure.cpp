@@ -4,11 +4,12 @@
 #include <omp.h>
 
 #include <algorithm>
-#include <fstream>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.hpp"
+#include "profile/computer_name.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/roofline.hpp"
 #include "profile/trial.hpp"
@@ -25,15 +26,6 @@ struct Candidate {
   std::string key;
   const Kernel* kernel;
 };
-
-std::string processor_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 PlacedTime with_tiers(PlacedTime time, const Kernel& kernel) {
   time.tiers.assign(operand_count(kernel), TierId{0});
@@ -60,12 +52,12 @@ Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptio
                                           const std::string& compute, std::vector<std::string>& keys,
                                           Times& times) {
   std::vector<Candidate> unknown;
-  std::unordered_map<std::string, bool> seen;
+  std::unordered_set<std::string> seen;
   for (const Kernel& kernel : graph.kernels) {
     if (auto measurable = check_measurable(graph, kernel, options.budget); !measurable)
       return measurable.error();
     keys.push_back(kernel_key(graph, kernel));
-    if (!seen.emplace(keys.back(), true).second) continue;
+    if (!seen.insert(keys.back()).second) continue;
     const auto known = options.store != nullptr ? options.store->find(keys.back(), compute) : std::nullopt;
     if (known) {
       times[keys.back()] = with_tiers(*known, kernel);
@@ -94,7 +86,7 @@ Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unkno
 
 std::string compute_key(unsigned threads) {
   const dnnl_version_t* library = dnnl_version();
-  return fmt::format("{}, {} threads, oneDNN {}.{}.{} {}, Terrace {}", processor_name(), threads,
+  return fmt::format("{}, {} threads, oneDNN {}.{}.{} {}, Terrace {}", computer_name().processor, threads,
                      library->major, library->minor, library->patch, library->hash, TERRACE_VERSION);
 }
 

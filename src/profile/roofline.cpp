@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace terrace {
-namespace {
-
-Seconds bytes_time(Bytes amount, BytesPerSecond rate) { return rate.value > 0 ? amount / rate : Seconds{0}; }
-
-}  // namespace
 
 std::size_t operand_count(const Kernel& kernel) {
   return kernel.inputs.size() + kernel.outputs.size() + (kernel.workspace ? 1 : 0);
@@ -24,7 +19,7 @@ OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t ope
 }
 
 Seconds access_time(const MachineTier& tier, OperandUse use) {
-  return tier.latency + bytes_time(use.read, tier.read) + bytes_time(use.written, tier.write);
+  return tier.latency + use.read / tier.read + use.written / tier.write;
 }
 
 Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine) {
@@ -32,8 +27,7 @@ Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machin
   for (std::size_t i = 0; i < operand_count(kernel); ++i) {
     memory += access_time(machine.tiers.front(), operand_use(graph, kernel, i));
   }
-  const double rate = machine.compute.flops_per_second;
-  return std::max(memory, Seconds{rate > 0 ? kernel.flops / rate : 0});
+  return std::max(memory, Seconds{kernel.flops / machine.compute.flops_per_second});
 }
 
 }  // namespace terrace

@@ -1,5 +1,5 @@
 // The roofline of a kernel: no faster than its arithmetic, and no faster than its operands can be read and
-// written where they lie. Rates a machine does not declare cost nothing.
+// written where they lie. Machines are valid ones: their rates are above zero.
 #pragma once
 
 #include <cstdint>

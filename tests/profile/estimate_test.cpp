@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <stdexcept>
-
 #include "profile/operands.hpp"
 #include "terrace/plan.hpp"
 #include "terrace/profile.hpp"
@@ -35,13 +33,6 @@ TEST(Estimate, TakesTheGraphsOwnTimesInstead) {
   graph.kernels[0].variants = {{"a", {}, Seconds{3}}, {"b", {}, {}}};
   EXPECT_DOUBLE_EQ(estimated(graph, two_tier_machine(), 0), 3);
   EXPECT_DOUBLE_EQ(estimated(graph, two_tier_machine(), 1), 10);
-}
-
-TEST(Estimate, CostsNothingWhereARateIsNotDeclared) {
-  Machine machine = two_tier_machine();
-  machine.compute.flops_per_second = 0;
-  machine.tiers[0].read = {};
-  EXPECT_DOUBLE_EQ(estimated(one_kernel({40}, {20}, 1000), machine), 4);
 }
 
 TEST(Estimate, NamesGraphAndMachineAndPlacesAllInTierZero) {

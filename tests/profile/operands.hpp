@@ -40,6 +40,7 @@ inline Machine two_tier_machine() {
   Machine machine;
   MachineTier fast, slow;
   fast.name = "fast", slow.name = "slow";
+  fast.capacity = slow.capacity = Bytes{1 << 20};
   fast.read = {10}, fast.write = {5};
   slow.read = {2}, slow.write = {1};
   machine.tiers = {fast, slow};

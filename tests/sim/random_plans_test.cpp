@@ -38,7 +38,7 @@ class RandomCase {
 
   void make_machine() {
     machine = two_tiers();
-    machine.tiers.push_back(machine.tiers.back());
+    add_tier(machine);
     machine.links.clear();
     for (std::uint32_t from = 0; from < 3; ++from) {
       for (std::uint32_t to = 0; to < 3; ++to) {

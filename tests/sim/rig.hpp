@@ -15,6 +15,12 @@ inline Link byte_per_second(TierId from, TierId to, double both_ways, double com
   return {from, to, {{Bytes{1}, {1}}}, both_ways, compute_loss, 1};
 }
 
+/// A third tier like the slow one.
+inline void add_tier(Machine& machine) {
+  machine.tiers.push_back(machine.tiers.back());
+  machine.tiers.back().name = "slower";
+}
+
 /// Two tiers and both links between them.
 inline Machine two_tiers(double both_ways = 1, double compute_loss = 0) {
   Machine machine;
@@ -24,8 +30,10 @@ inline Machine two_tiers(double both_ways = 1, double compute_loss = 0) {
     tier.name = name;
     tier.capacity = Bytes{1 << 20};
     tier.granularity = Bytes{1};
+    tier.read = tier.write = {1};
     machine.tiers.push_back(tier);
   }
+  machine.compute.flops_per_second = 1;
   machine.links = {byte_per_second(kFast, kSlow, both_ways, compute_loss),
                    byte_per_second(kSlow, kFast, both_ways, compute_loss)};
   return machine;

@@ -85,7 +85,7 @@ TEST(Simulate, OppositeLinksShareWhileBothAreBusy) {
 
 TEST(Simulate, LinksOfOtherTiersDoNotShare) {
   Machine machine = two_tiers(0.5);
-  machine.tiers.push_back(machine.tiers.back());
+  add_tier(machine);
   machine.links.push_back(byte_per_second(kFast, {2}, 0.5, 0));
   const Timeline timeline =
       timeline_of(bare_graph({}, {2, 6}), machine, {out(0, 0), copy(1, kFast, {2}, 1), Wait{0}, Wait{1}});
@@ -157,14 +157,13 @@ TEST(Simulate, OperandsInSlowTiersSlowKernelsDown) {
 
 TEST(Simulate, RefusesWhatNoVerifiedPlanHolds) {
   const Graph graph = bare_graph({1}, {4});
-  const auto refused = [&](const Machine& machine, const std::vector<Instruction>& instructions) {
-    EXPECT_THROW(timeline_of(graph, machine, instructions), std::logic_error);
+  const auto refused = [&](const std::vector<Instruction>& instructions) {
+    EXPECT_THROW(timeline_of(graph, two_tiers(), instructions), std::logic_error);
   };
-  refused(two_tiers(), {Wait{5}});
-  refused(two_tiers(), {copy(0, kFast, kFast, 0)});
-  refused(two_tiers(), {run(0, 1)});
-  refused(two_tiers(), {run(0, 0, {kFast})});
-  refused(two_tiers(0), {out(0, 0), in(0, 1), Wait{0}});
+  refused({Wait{5}});
+  refused({copy(0, kFast, kFast, 0)});
+  refused({run(0, 1)});
+  refused({run(0, 0, {kFast})});
 }
 
 }  // namespace
