@@ -69,6 +69,7 @@ void print(const Machine& machine) {
              machine.compute.threads, machine.compute.flops_per_second / 1e9);
   print_tiers(machine);
   print_links(machine);
+  fmt::print("\n{}\n", machine.source);
 }
 
 std::vector<TierSpec> parsed(const std::vector<std::string>& texts) {
@@ -109,7 +110,7 @@ void run_calibrate(const Request& request) {
   if (json)
     return json->write({{"file", file.native()}, {"machine", nlohmann::json::parse(to_json(machine))}});
   print(machine);
-  fmt::print("\nwritten to {}\n", file.native());
+  fmt::print("written to {}\n", file.native());
 }
 
 void list_presets(const Request& request) {
