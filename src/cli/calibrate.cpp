@@ -72,17 +72,15 @@ void print(const Machine& machine) {
   fmt::print("\n{}\n", machine.source);
 }
 
-std::vector<TierSpec> parsed(const std::vector<std::string>& texts) {
-  std::vector<TierSpec> specs;
-  for (const std::string& text : texts) specs.push_back(expect(parse_tier_spec(text)));
-  return specs;
+CalibrateOptions options_of(const Request& request) {
+  CalibrateOptions options;
+  for (const std::string& text : request.slow) options.slow.push_back(expect(parse_tier_spec(text)));
+  options.threads = request.threads;
+  return options;
 }
 
-Machine measure(const Request& request) {
+Machine measure(CalibrateOptions options) {
   ProgressLine line;
-  CalibrateOptions options;
-  options.slow = parsed(request.slow);
-  options.threads = request.threads;
   options.progress = [&](std::string_view what, double share) {
     line.show(fmt::format("measuring {:3.0f}%: {}", share * 100, what));
   };
@@ -90,8 +88,8 @@ Machine measure(const Request& request) {
 }
 
 /// Where the machine goes, known before it is measured.
-std::filesystem::path destination(const Request& request) {
-  if (request.output.empty()) return machine_cache_file(expect(machine_cache_folder()), parsed(request.slow));
+std::filesystem::path destination(const Request& request, const CalibrateOptions& options) {
+  if (request.output.empty()) return machine_cache_file(expect(machine_cache_folder()), options);
   expect(check_replaceable(request.output));
   return request.output;
 }
@@ -104,8 +102,9 @@ void write(const Request& request, const Machine& machine, const std::filesystem
 void run_calibrate(const Request& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
-  const std::filesystem::path file = destination(request);
-  const Machine machine = measure(request);
+  const CalibrateOptions options = options_of(request);
+  const std::filesystem::path file = destination(request, options);
+  const Machine machine = measure(options);
   write(request, machine, file);
   if (json)
     return json->write({{"file", file.native()}, {"machine", nlohmann::json::parse(to_json(machine))}});
