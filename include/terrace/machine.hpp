@@ -1,8 +1,8 @@
 // A machine: the tiers, the links and the compute of one computer, measured here or declared in a file.
 //
 // Plain data: nothing is opened. Tier 0 is the fastest and kernels can always use it in place. The presets
-// are the machines of the papers (src/machine/presets.cpp names the source of every figure); `calibrate`
-// (machine/calibrate.hpp) measures this computer.
+// are the machines of the papers (`source` says where every figure comes from); `calibrate`
+// (src/profile/calibrate.hpp) measures this computer.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct MachineTier {
   std::string name;  ///< short, such as `dram`; unique in its machine
   Bytes capacity;
   bool addressable = true;     ///< kernels may use bytes in place
-  BytesPerSecond read, write;  ///< of kernels in place, all threads together
+  BytesPerSecond read, write;  ///< of kernels in place, all threads together; else of the device
   Seconds latency{0};
   Bytes granularity{64};        ///< offsets and sizes of regions are multiples of it; a power of two
   std::optional<double> price;  ///< of a gigabyte, in any currency
@@ -47,7 +47,8 @@ struct Link {
   unsigned threads = 1;     ///< copying threads the rates were measured with
   bool operator==(const Link&) const = default;
 
-  /// How long one transfer takes when nothing else happens.
+  /// How long one transfer takes when nothing else happens. Above the largest size its rate stays; below the
+  /// smallest the line through the first two goes on, so that a cost of every transfer remains.
   Seconds time(Bytes size) const;
 };
 
@@ -72,10 +73,12 @@ struct Machine {
 };
 
 /// Whether a machine is one. Names the first tier or link that is wrong: no tier, a fastest tier that is not
-/// addressable, a link to nowhere or without rates, a rate or size that is not positive, two of one name.
+/// addressable, a link to nowhere or without rates, a rate or size that is not positive, two of one name or
+/// between the same tiers, a share beyond its range, a spec that cannot be read, text that is not UTF-8.
 Result<void> validate(const Machine& machine);
 
-/// Changes whenever a figure does.
+/// Changes whenever a figure or the name of a tier does; not with the machine's name, source and specs.
+/// pre: the machine is valid
 std::string fingerprint(const Machine& machine);
 
 struct MachineInfo {
@@ -85,11 +88,12 @@ std::vector<MachineInfo> machine_presets();
 /// A preset by its name. An unknown one fails with the closest names.
 Result<Machine> machine_preset(std::string_view name);
 
-/// Format: docs/formats/machine.md. Reading what was written gives the same machine.
+/// Format: docs/formats/machine.md. Reading what was written gives the same machine. pre: it is valid
 std::string to_json(const Machine& machine);
 Result<Machine> machine_from_json(std::string_view text);
 Result<Machine> read_machine(const std::filesystem::path& path);
-/// Written atomically.
+/// Written atomically. Throws ResultError where the path is none to write to (as base/replace_file.hpp says),
+/// EnvironmentError where the disk is full or fails; then what was there before is untouched.
 void write_machine(const Machine& machine, const std::filesystem::path& path);
 
 }  // namespace terrace

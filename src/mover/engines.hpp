@@ -13,7 +13,7 @@ namespace terrace {
 
 /// The moves of a transfer between memory and a block tier, over one link.
 struct DiskJob final : Job, DiskTask {
-  DiskJob(Ticket& the_ticket, Link the_link, LinkTable& the_links, Access access, Tier& memory,
+  DiskJob(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links, Access access, Tier& memory,
           std::vector<DiskMove> moves)
       : Job(the_ticket, the_link, the_links), DiskTask(the_ticket, access, &memory, std::move(moves)) {}
 

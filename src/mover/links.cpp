@@ -2,18 +2,18 @@
 
 namespace terrace {
 
-void LinkTable::open(Link link) noexcept {
+void LinkTable::open(LinkEnds link) noexcept {
   const std::lock_guard lock(mutex_);
   Entry& here = entry(link);
   if (here.open++ == 0) here.since = Clock::now();
 }
 
-void LinkTable::count(Link link, Bytes moved) noexcept {
+void LinkTable::count(LinkEnds link, Bytes moved) noexcept {
   const std::lock_guard lock(mutex_);
   entry(link).past.bytes += moved;
 }
 
-void LinkTable::close(Link link, bool complete) noexcept {
+void LinkTable::close(LinkEnds link, bool complete) noexcept {
   const std::lock_guard lock(mutex_);
   Entry& here = entry(link);
   here.past.transfers += complete ? 1 : 0;
@@ -21,7 +21,7 @@ void LinkTable::close(Link link, bool complete) noexcept {
   if (--here.open == 0) here.past.busy += Clock::now() - here.since;
 }
 
-LinkStatistics LinkTable::statistics(Link link) const {
+LinkStatistics LinkTable::statistics(LinkEnds link) const {
   const std::lock_guard lock(mutex_);
   const Entry& here = entries_[link.from.index * tiers_ + link.to.index];
   LinkStatistics now = here.past;

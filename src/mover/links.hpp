@@ -9,10 +9,10 @@
 
 namespace terrace {
 
-/// A way from one tier to another.
-struct Link {
+/// Names a link.
+struct LinkEnds {
   TierId from, to;
-  bool operator==(const Link&) const = default;
+  bool operator==(const LinkEnds&) const = default;
 };
 
 class LinkTable {
@@ -20,12 +20,12 @@ class LinkTable {
   explicit LinkTable(std::size_t tiers) : tiers_(tiers), entries_(tiers * tiers) {}
 
   /// A transfer begins on the link.
-  void open(Link link) noexcept;
-  void count(Link link, Bytes moved) noexcept;
+  void open(LinkEnds link) noexcept;
+  void count(LinkEnds link, Bytes moved) noexcept;
   /// A transfer ends on the link.
-  void close(Link link, bool complete) noexcept;
+  void close(LinkEnds link, bool complete) noexcept;
 
-  LinkStatistics statistics(Link link) const;
+  LinkStatistics statistics(LinkEnds link) const;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -35,7 +35,7 @@ class LinkTable {
     Clock::time_point since;  // when open became positive
   };
 
-  Entry& entry(Link link) noexcept { return entries_[link.from.index * tiers_ + link.to.index]; }
+  Entry& entry(LinkEnds link) noexcept { return entries_[link.from.index * tiers_ + link.to.index]; }
 
   const std::size_t tiers_;
   mutable std::mutex mutex_;  // guards entries_

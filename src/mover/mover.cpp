@@ -27,7 +27,7 @@ struct Transfer::State {
 namespace {
 
 struct LinkMoves {
-  Link link;
+  LinkEnds link;
   std::vector<Move> moves;
 };
 
@@ -53,7 +53,7 @@ std::vector<LinkMoves> by_link(std::vector<Move> moves) {
   std::vector<LinkMoves> links;
   for (const Move& move : moves) {
     if (move.from.bytes.count == 0) continue;
-    const Link link{move.from.tier, move.to.tier};
+    const LinkEnds link{move.from.tier, move.to.tier};
     auto found =
         std::find_if(links.begin(), links.end(), [&](const auto& known) { return known.link == link; });
     if (found == links.end()) found = links.insert(links.end(), LinkMoves{link, {}});

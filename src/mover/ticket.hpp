@@ -62,7 +62,7 @@ class Ticket {
 
 /// What a transfer does over one link: the part that one engine works on.
 struct Job {
-  Job(Ticket& the_ticket, Link the_link, LinkTable& the_links)
+  Job(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links)
       : ticket(the_ticket), link(the_link), links(the_links) {}
 
   /// Ends the job. The caller holds the transfer alive.
@@ -72,7 +72,7 @@ struct Job {
   }
 
   Ticket& ticket;
-  Link link;
+  LinkEnds link;
   LinkTable& links;
 };
 

@@ -1,0 +1,21 @@
+// The keys of docs/formats/machine.md, for the side that writes and the side that reads.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace terrace::machine_keys {
+
+inline constexpr std::string_view kFormat = "terrace-machine";
+inline constexpr int kVersion = 1;
+
+inline const std::vector<std::string_view> kMachine{"format",  "version", "name", "source",
+                                                    "compute", "tiers",   "links"};
+inline const std::vector<std::string_view> kCompute{"name", "threads", "flops_per_second"};
+inline const std::vector<std::string_view> kTier{"name",    "capacity",    "addressable", "read", "write",
+                                                 "latency", "granularity", "price",       "spec"};
+inline const std::vector<std::string_view> kLink{"from",      "to",           "rates",
+                                                 "both_ways", "compute_loss", "threads"};
+inline const std::vector<std::string_view> kRate{"size", "rate"};
+
+}  // namespace terrace::machine_keys

@@ -1,0 +1,148 @@
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "base/json_reader.hpp"
+#include "machine/json_keys.hpp"
+#include "terrace/machine.hpp"
+
+namespace terrace {
+namespace {
+
+/// A number as it is, or text with a unit for those who write by hand.
+template <class Value, class Number, class Parse>
+void read_quantity(const JsonValue& json, Value& value, Number number, Parse parse) {
+  if (!json.json().is_string()) {
+    value = number();
+    return;
+  }
+  const auto parsed = parse(json.text());
+  if (!parsed) json.fail(parsed.error().message);
+  value = *parsed;
+}
+
+void read(const JsonValue& json, std::string& value) { value = json.text(); }
+void read(const JsonValue& json, bool& value) { value = json.flag(); }
+void read(const JsonValue& json, double& value) { value = json.number(); }
+void read(const JsonValue& json, unsigned& value) {
+  value = static_cast<unsigned>(json.integer(1, std::numeric_limits<unsigned>::max()));
+}
+void read(const JsonValue& json, Bytes& value) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto number = [&] { return Bytes{static_cast<std::uint64_t>(json.integer(0, kMost))}; };
+  read_quantity(json, value, number, parse_bytes);
+}
+void read(const JsonValue& json, BytesPerSecond& value) {
+  read_quantity(
+      json, value, [&] { return BytesPerSecond{json.number()}; }, parse_rate);
+}
+void read(const JsonValue& json, Seconds& value) {
+  read_quantity(
+      json, value, [&] { return Seconds{json.number()}; }, parse_time);
+}
+void read(const JsonValue& json, std::optional<double>& value) { value = json.number(); }
+
+/// Reads a key where it is there; else the value stays as it is.
+template <class Value>
+void read_if(const JsonObject& object, std::string_view key, Value& value) {
+  if (const auto found = object.find(key)) read(*found, value);
+}
+
+/// One element for each of an array.
+template <class Element, class Read>
+void read_all(const JsonValue& json, std::vector<Element>& elements, Read read_one) {
+  const std::size_t size = json.size();
+  for (std::size_t i = 0; i < size; ++i) elements.push_back(read_one(json[i]));
+}
+
+MachineTier read_tier(const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kTier);
+  MachineTier tier;
+  read(object.need("name"), tier.name);
+  read(object.need("capacity"), tier.capacity);
+  read_if(object, "addressable", tier.addressable);
+  read(object.need("read"), tier.read);
+  read(object.need("write"), tier.write);
+  read_if(object, "latency", tier.latency);
+  read_if(object, "granularity", tier.granularity);
+  read_if(object, "price", tier.price);
+  read_if(object, "spec", tier.spec);
+  return tier;
+}
+
+SizedRate read_rate(const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kRate);
+  SizedRate point;
+  read(object.need("size"), point.size);
+  read(object.need("rate"), point.rate);
+  return point;
+}
+
+TierId tier_named(const Machine& machine, const JsonValue& json) {
+  for (std::uint32_t i = 0; i < machine.tiers.size(); ++i) {
+    if (machine.tiers[i].name == json.text()) return TierId{i};
+  }
+  json.fail(fmt::format("there is no tier named {}", in_quotes(json.text())));
+}
+
+Link read_link(const Machine& machine, const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kLink);
+  Link link;
+  link.from = tier_named(machine, object.need("from"));
+  link.to = tier_named(machine, object.need("to"));
+  read_all(object.need("rates"), link.rates, read_rate);
+  read_if(object, "both_ways", link.both_ways);
+  read_if(object, "compute_loss", link.compute_loss);
+  read_if(object, "threads", link.threads);
+  return link;
+}
+
+Compute read_compute(const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kCompute);
+  Compute compute;
+  read_if(object, "name", compute.name);
+  read_if(object, "threads", compute.threads);
+  read(object.need("flops_per_second"), compute.flops_per_second);
+  return compute;
+}
+
+/// Another format or version may have other keys: those two are looked at first.
+void require_format(const JsonValue& json) {
+  if (!json.json().is_object()) return;
+  const auto format = json.json().find("format"), version = json.json().find("version");
+  if (format == json.json().end() || *format != machine_keys::kFormat)
+    json.fail(fmt::format("this is no machine: the key 'format' must be '{}'", machine_keys::kFormat));
+  if (version == json.json().end() || *version != machine_keys::kVersion)
+    json.fail(fmt::format("the key 'version' must be {}, the one this build reads", machine_keys::kVersion));
+}
+
+Machine read_machine_value(const JsonValue& json) {
+  require_format(json);
+  const JsonObject object(json, machine_keys::kMachine);
+  Machine machine;
+  read_if(object, "name", machine.name);
+  read_if(object, "source", machine.source);
+  machine.compute = read_compute(object.need("compute"));
+  read_all(object.need("tiers"), machine.tiers, read_tier);
+  if (const auto links = object.find("links"))
+    read_all(*links, machine.links, [&](const JsonValue& link) { return read_link(machine, link); });
+  return machine;
+}
+
+}  // namespace
+
+Result<Machine> machine_from_json(std::string_view text) {
+  const auto refusal = [](const std::string& why) {
+    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the machine: {}", why)};
+  };
+  try {
+    const nlohmann::json json = parse_json(text);
+    Machine machine = read_machine_value({json, ""});
+    if (const auto valid = validate(machine); !valid) return refusal(valid.error().message);
+    return machine;
+  } catch (const JsonError& error) {
+    return refusal(error.what());
+  }
+}
+
+}  // namespace terrace

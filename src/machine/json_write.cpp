@@ -1,0 +1,59 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/check.hpp"
+#include "machine/json_keys.hpp"
+#include "terrace/machine.hpp"
+
+namespace terrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json tier_json(const MachineTier& tier) {
+  Json json{{"name", tier.name},
+            {"capacity", tier.capacity.count},
+            {"addressable", tier.addressable},
+            {"read", tier.read.value},
+            {"write", tier.write.value},
+            {"latency", tier.latency.count()},
+            {"granularity", tier.granularity.count}};
+  if (tier.price) json["price"] = *tier.price;
+  if (!tier.spec.empty()) json["spec"] = tier.spec;
+  return json;
+}
+
+Json link_json(const Machine& machine, const Link& link) {
+  Json rates = Json::array();
+  for (const SizedRate& point : link.rates)
+    rates.push_back({{"size", point.size.count}, {"rate", point.rate.value}});
+  return {{"from", machine[link.from].name}, {"to", machine[link.to].name},       {"rates", std::move(rates)},
+          {"both_ways", link.both_ways},     {"compute_loss", link.compute_loss}, {"threads", link.threads}};
+}
+
+Json machine_json(const Machine& machine) {
+  Json tiers = Json::array(), links = Json::array();
+  for (const MachineTier& tier : machine.tiers) tiers.push_back(tier_json(tier));
+  for (const Link& link : machine.links) links.push_back(link_json(machine, link));
+  return {{"format", machine_keys::kFormat},
+          {"version", machine_keys::kVersion},
+          {"name", machine.name},
+          {"source", machine.source},
+          {"compute",
+           {{"name", machine.compute.name},
+            {"threads", machine.compute.threads},
+            {"flops_per_second", machine.compute.flops_per_second}}},
+          {"tiers", std::move(tiers)},
+          {"links", std::move(links)}};
+}
+
+}  // namespace
+
+std::string to_json(const Machine& machine) {
+  const auto valid = validate(machine);
+  check(valid.ok(), valid.ok() ? "" : valid.error().message.c_str());
+  return machine_json(machine).dump(2) + "\n";
+}
+
+}  // namespace terrace

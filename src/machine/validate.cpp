@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/json_reader.hpp"
+#include "terrace/machine.hpp"
+
+namespace terrace {
+namespace {
+
+using namespace literals;
+
+/// As much as a spec may ask for.
+constexpr Bytes kMost = 1024_TiB * 1024;
+
+/// What is wrong, or nothing.
+using Complaint = std::optional<std::string>;
+
+template <class... Arguments>
+Complaint complain(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
+  return fmt::format(text, std::forward<Arguments>(arguments)...);
+}
+
+bool is_positive(double value) { return std::isfinite(value) && value > 0; }
+bool is_utf8(const std::string& text) try {
+  static_cast<void>(nlohmann::json(text).dump());
+  return true;
+} catch (const nlohmann::json::type_error&) {
+  return false;
+}
+
+Complaint in_tier_rates(const MachineTier& tier) {
+  if (!is_positive(tier.read.value)) return complain("its read rate is {}, not above zero", tier.read.value);
+  if (!is_positive(tier.write.value))
+    return complain("its write rate is {}, not above zero", tier.write.value);
+  if (!std::isfinite(tier.latency.count()) || tier.latency.count() < 0)
+    return complain("its latency is {} seconds, which is no time", tier.latency.count());
+  if (tier.price && !(std::isfinite(*tier.price) && *tier.price >= 0))
+    return complain("its price is {}, which is none", *tier.price);
+  return {};
+}
+
+Complaint in_tier(const MachineTier& tier) {
+  if (tier.capacity.count == 0) return "it has no capacity";
+  if (tier.capacity > kMost)
+    return complain("its capacity of {} is more than the {} a tier can have", to_string(tier.capacity),
+                    to_string(kMost));
+  if (!std::has_single_bit(tier.granularity.count))
+    return complain("its granularity of {} is no power of two", to_string(tier.granularity));
+  if (tier.granularity > tier.capacity)
+    return complain("its granularity of {} is more than its capacity of {}", to_string(tier.granularity),
+                    to_string(tier.capacity));
+  if (auto wrong = in_tier_rates(tier)) return wrong;
+  if (!is_utf8(tier.spec)) return "its spec is not UTF-8";
+  if (tier.spec.empty()) return {};
+  const auto spec = parse_tier_spec(tier.spec);
+  return spec ? Complaint() : complain("its spec is wrong: {}", spec.error().message);
+}
+
+Complaint in_names(const Machine& machine) {
+  for (std::size_t i = 0; i < machine.tiers.size(); ++i) {
+    const std::string& name = machine.tiers[i].name;
+    if (name.empty()) return complain("tiers[{}] has no name", i);
+    if (!is_utf8(name)) return complain("the name of tiers[{}] is not UTF-8", i);
+    for (std::size_t j = 0; j < i; ++j) {
+      if (machine.tiers[j].name == name) return complain("there are two tiers named {}", in_quotes(name));
+    }
+  }
+  return {};
+}
+
+Complaint in_tiers(const Machine& machine) {
+  if (machine.tiers.empty()) return "it has no tier";
+  if (auto wrong = in_names(machine)) return wrong;
+  for (const MachineTier& tier : machine.tiers) {
+    if (const auto wrong = in_tier(tier)) return complain("tier {}: {}", in_quotes(tier.name), *wrong);
+  }
+  if (!machine.tiers[0].addressable)
+    return complain("tier {}: it is the fastest, so kernels must be able to use it in place (addressable)",
+                    in_quotes(machine.tiers[0].name));
+  return {};
+}
+
+Complaint in_rates(const std::vector<SizedRate>& rates) {
+  if (rates.empty()) return "it has no rates";
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    if (rates[i].size.count == 0 || rates[i].size > kMost)
+      return complain("rates[{}] is for transfers of {}, which is no size", i, to_string(rates[i].size));
+    if (!is_positive(rates[i].rate.value))
+      return complain("rates[{}] is {}, not above zero", i, rates[i].rate.value);
+    if (i > 0 && rates[i].size <= rates[i - 1].size)
+      return complain("the sizes of rates[{}] and rates[{}] do not ascend", i - 1, i);
+  }
+  return {};
+}
+
+Complaint in_link(const Link& link) {
+  if (auto wrong = in_rates(link.rates)) return wrong;
+  if (!(link.both_ways > 0 && link.both_ways <= 1))
+    return complain("both_ways is {}, not a share above 0 and up to 1", link.both_ways);
+  if (!(link.compute_loss >= 0 && link.compute_loss <= 1))
+    return complain("compute_loss is {}, not a share from 0 to 1", link.compute_loss);
+  if (link.threads == 0) return "no thread copies";
+  return {};
+}
+
+Complaint in_links(const Machine& machine) {
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    const Link& link = machine.links[i];
+    for (const TierId end : {link.from, link.to}) {
+      if (end.index >= machine.tiers.size())
+        return complain("links[{}] leads to tier {} of {}", i, end.index, machine.tiers.size());
+    }
+    const std::string name =
+        fmt::format("from {} to {}", in_quotes(machine[link.from].name), in_quotes(machine[link.to].name));
+    if (link.from == link.to) return complain("the link {} leads nowhere else", name);
+    if (machine.link(link.from, link.to) != &link) return complain("there are two links {}", name);
+    if (const auto wrong = in_link(link)) return complain("the link {}: {}", name, *wrong);
+  }
+  return {};
+}
+
+Complaint in_compute(const Compute& compute) {
+  if (!is_utf8(compute.name)) return "the processor's name is not UTF-8";
+  if (compute.threads == 0) return "no thread computes";
+  if (!is_positive(compute.flops_per_second))
+    return complain("compute.flops_per_second is {}, not above zero", compute.flops_per_second);
+  return {};
+}
+
+Complaint in_machine(const Machine& machine) {
+  if (!is_utf8(machine.name) || !is_utf8(machine.source)) return "its name or source is not UTF-8";
+  if (auto wrong = in_tiers(machine)) return wrong;
+  if (auto wrong = in_links(machine)) return wrong;
+  return in_compute(machine.compute);
+}
+
+}  // namespace
+
+Result<void> validate(const Machine& machine) {
+  const auto wrong = in_machine(machine);
+  if (!wrong) return {};
+  const std::string name =
+      machine.name.empty() || !is_utf8(machine.name) ? "" : " " + in_quotes(machine.name);
+  return Error{ErrorCode::invalid_argument, fmt::format("the machine{} is none: {}", name, *wrong)};
+}
+
+}  // namespace terrace

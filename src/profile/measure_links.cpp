@@ -1,0 +1,174 @@
+#include "profile/measure_links.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <thread>
+
+#include "base/check.hpp"
+#include "base/random.hpp"
+#include "kernels/cpu/math/loops.hpp"
+
+namespace terrace {
+namespace {
+
+using namespace literals;
+using Clock = std::chrono::steady_clock;
+
+/// Far larger than the caches near the cores.
+constexpr std::size_t kOperand = (64_MiB).count / sizeof(float);
+/// On every element: with reading and writing it, 16 operations a byte.
+constexpr int kMultiplyAdds = 64;
+constexpr Bytes kFilling = 4_MiB;
+
+/// Moves of one size that walk through a part of two tiers, so that caches do not help.
+class Walk {
+ public:
+  Walk(TierId from, TierId to, Bytes size, std::uint64_t begin, Bytes part)
+      : from_(from), to_(to), size_(size), begin_(begin), places_(part / size) {
+    check(places_ > 0, "a transfer fits into half of the area");
+  }
+
+  Move next() {
+    const std::uint64_t offset = begin_ + count_++ % places_ * size_.count;
+    return {{from_, offset, size_}, {to_, offset, size_}};
+  }
+
+ private:
+  TierId from_, to_;
+  Bytes size_;
+  std::uint64_t begin_, places_, count_ = 0;
+};
+
+/// Calls `work` for at least `round`; how long one call takes.
+template <class Work>
+Seconds repeat(Seconds round, Work work) {
+  const auto start = Clock::now();
+  Seconds took{0};
+  for (double calls = 1;; ++calls) {
+    work();
+    took = Clock::now() - start;
+    if (took >= round) return took / calls;
+  }
+}
+
+Seconds move_for(Mover& mover, Walk& walk, Seconds round) {
+  return repeat(round, [&] { mover.move({walk.next()}); });
+}
+
+/// Does something on a thread of its own while it lives.
+class Meanwhile {
+ public:
+  /// `step` is called again and again; the first call has ended before this returns.
+  template <class Step>
+  explicit Meanwhile(Step step) {
+    std::promise<void> first;
+    auto begun = first.get_future();
+    work_ = std::async(std::launch::async, [this, step, first = std::move(first)]() mutable {
+      try {
+        step();
+        first.set_value();
+      } catch (...) {
+        first.set_exception(std::current_exception());
+        return;
+      }
+      while (!stop_) step();
+    });
+    begun.get();
+  }
+  ~Meanwhile() { stop_ = true; }
+
+  /// Ends it; throws what it met.
+  void end() {
+    stop_ = true;
+    work_.get();
+  }
+
+ private:
+  std::atomic<bool> stop_ = false;
+  std::future<void> work_;  ///< last: its end is waited for first
+};
+
+/// Two transfers in the background at any time, as beside a step: nobody waits for one, nobody helps.
+class Background {
+ public:
+  Background(Mover& mover, Walk walk) : mover_(&mover), walk_(walk) {}
+
+  void operator()() {
+    if (!older_.valid()) older_ = mover_->start({walk_.next()});
+    Transfer newer = mover_->start({walk_.next()});
+    while (!older_.done()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    older_.wait();
+    older_ = std::move(newer);
+  }
+
+ private:
+  Mover* mover_;
+  Walk walk_;
+  Transfer older_;
+};
+
+void compute_pass(std::vector<float>& operand) {
+  float* const x = operand.data();
+  math::for_elements(static_cast<std::int64_t>(operand.size()), [=](std::int64_t i) {
+    float value = x[i];
+#pragma GCC unroll 64
+    for (int step = 0; step < kMultiplyAdds; ++step) value = value * 0.5F + 0.5F;
+    x[i] = value;
+  });
+}
+
+}  // namespace
+
+LinkBench::LinkBench(std::vector<Tier*> tiers, Bytes area)
+    : tiers_(std::move(tiers)), half_(area / 2), operand_(kOperand, 1.0F), mover_(tiers_) {
+  fill(area);
+}
+
+/// With bytes that no disk can make smaller.
+void LinkBench::fill(Bytes area) {
+  auto* const words = reinterpret_cast<std::uint64_t*>(tiers_[0]->memory());
+  SplitMix random(1);
+  std::generate_n(words, area.count / sizeof(std::uint64_t), [&] { return random.next(); });
+  for (std::uint32_t tier = 1; tier < tiers_.size(); ++tier) {
+    const Bytes size = std::min(kFilling, area);
+    Walk walk(TierId{0}, TierId{tier}, size, 0, area);
+    for (std::uint64_t i = 0; i < area / size; ++i) mover_.move({walk.next()});
+  }
+}
+
+Seconds LinkBench::transfer(TierId from, TierId to, Bytes size, Seconds round) {
+  Walk walk(from, to, size, 0, half_);
+  return move_for(mover_, walk, round);
+}
+
+double LinkBench::both_ways(TierId from, TierId to, Bytes size, Seconds round) {
+  Walk walk(from, to, size, 0, half_);
+  const Seconds alone = move_for(mover_, walk, round);
+  Walk opposite(to, from, size, half_.count, half_);
+  Meanwhile back([this, opposite]() mutable { mover_.move({opposite.next()}); });
+  const Seconds both = move_for(mover_, walk, round);
+  back.end();
+  return alone / both;
+}
+
+double LinkBench::compute(TierId from, TierId to, Bytes size, Seconds round) {
+  const Seconds alone = repeat(round, [this] { compute_pass(operand_); });
+  const Walk walk(from, to, size, 0, half_);
+  // Shared, for a step is copied and a transfer cannot be.
+  Meanwhile copying([background = std::make_shared<Background>(mover_, walk)] { (*background)(); });
+  const Seconds beside = repeat(round, [this] { compute_pass(operand_); });
+  copying.end();
+  return alone / beside;
+}
+
+unsigned LinkBench::threads(TierId from, TierId to) const {
+  for (const TierId end : {from, to}) {
+    Tier& tier = *tiers_[end.index];
+    if (tier.blocks() != nullptr) return tier.description().write_threads;
+  }
+  return std::min(mover_.helpers(), tiers_[to.index]->description().write_threads);
+}
+
+}  // namespace terrace

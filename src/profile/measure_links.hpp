@@ -1,0 +1,36 @@
+// How fast the real mover carries bytes between opened tiers: alone, against the opposite direction, and
+// beside kernels. Each call is one short round. One at a time; uses OpenMP's team.
+#pragma once
+
+#include <vector>
+
+#include "terrace/mover.hpp"
+
+namespace terrace {
+
+class LinkBench {
+ public:
+  /// Uses the first `area` bytes of every tier; fills them all, so that no disk writes into fresh space
+  /// later. Borrows the tiers. pre: the first tier is addressable
+  LinkBench(std::vector<Tier*> tiers, Bytes area);
+
+  /// Transfers of `size` one after the other for at least `round`: how long one takes.
+  Seconds transfer(TierId from, TierId to, Bytes size, Seconds round);
+  /// The rate of the link while the opposite one is busy too, over its rate alone.
+  double both_ways(TierId from, TierId to, Bytes size, Seconds round);
+  /// The speed of a kernel on all threads while the link is busy in the background, over its speed alone. It
+  /// uses memory moderately: 16 operations for every byte.
+  double compute(TierId from, TierId to, Bytes size, Seconds round);
+  /// Copying threads at work on a link.
+  unsigned threads(TierId from, TierId to) const;
+
+ private:
+  void fill(Bytes area);
+
+  std::vector<Tier*> tiers_;
+  Bytes half_;  ///< of the area: for one direction
+  std::vector<float> operand_;
+  Mover mover_;  ///< last: transfers end before anything else does
+};
+
+}  // namespace terrace

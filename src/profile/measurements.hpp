@@ -1,0 +1,51 @@
+// What calibration measured, and how a machine follows from it: medians, shares, names. Plain data, no clock.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "terrace/machine.hpp"
+
+namespace terrace {
+
+/// Of one figure, from several short rounds. Their median counts.
+using Samples = std::vector<double>;
+
+/// Of an even number the mean of the middle two. pre: there are some
+double median(Samples samples);
+
+struct TierSamples {
+  TierSpec spec;  ///< as asked for, not the small part that was measured
+  Bytes granularity{64};
+  bool addressable = true;
+  Samples read, write;  ///< bytes per second in place; none where it is not addressable
+  Samples latency;      ///< seconds
+};
+
+struct SizedSamples {
+  Bytes size;
+  Samples seconds;  ///< of one transfer alone
+};
+
+struct LinkSamples {
+  TierId from, to;
+  std::vector<SizedSamples> times;  ///< sizes ascend
+  Samples both_ways;                ///< rate while the opposite link is busy over the rate alone
+  Samples compute;                  ///< speed of kernels while the link is busy over their speed alone
+  unsigned threads = 1;
+};
+
+struct Measurements {
+  std::string source;
+  Compute compute;
+  std::vector<TierSamples> tiers;  ///< the first is `dram`
+  std::vector<LinkSamples> links;
+};
+
+/// Named `this`. Noise is kept from making nonsense: a larger transfer never takes less time, a share stays a
+/// share. A tier that is not addressable has the rates of its links with the first tier. Where there is one
+/// with blocks, regions of the first tier are whole pages, so that no copy needs to be bounced.
+/// pre: samples of everything; a link from the first tier to each other that is not addressable, and back
+Machine assemble(const Measurements& measured);
+
+}  // namespace terrace

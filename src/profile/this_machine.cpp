@@ -1,0 +1,128 @@
+#include "profile/this_machine.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+
+#include "base/replace_file.hpp"
+#include "machine/hash.hpp"
+#include "profile/computer_name.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr auto kLongest = std::chrono::hours(24 * 30);
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// What the rates of a tier depend on.
+std::string rates_key(TierSpec spec) {
+  spec.capacity = {0};
+  spec.keep = false;
+  if (spec.kind == TierKind::file) {
+    std::error_code unknown;
+    spec.path = fs::weakly_canonical(fs::absolute(spec.path).parent_path(), unknown).native();
+  }
+  return to_string(spec);
+}
+
+bool is_recent(const fs::path& file) {
+  std::error_code missing;
+  const auto written = fs::last_write_time(file, missing);
+  return !missing && fs::file_time_type::clock::now() - written < kLongest;
+}
+
+/// The kept machine, unless what is there cannot be it.
+std::optional<Machine> find(const fs::path& file, std::size_t tiers) {
+  if (!is_recent(file)) return std::nullopt;
+  auto machine = read_machine(file);
+  if (!machine || machine->tiers.size() != tiers) return std::nullopt;
+  return *std::move(machine);
+}
+
+void give_spec(MachineTier& tier, const TierSpec& spec) {
+  tier.capacity = round_down(spec.capacity, tier.granularity);
+  tier.spec = to_string(spec);
+}
+
+/// How much there is of each tier is as of now.
+Result<Machine> fitted(Machine machine, const std::vector<TierSpec>& slow) {
+  give_spec(machine.tiers[0], dram_spec());
+  for (std::size_t i = 0; i < slow.size(); ++i) give_spec(machine.tiers[i + 1], slow[i]);
+  if (const auto valid = validate(machine); !valid) return valid.error();
+  return machine;
+}
+
+/// Why it is not kept; nothing where it is. A machine without a cache is as good as one with it.
+std::optional<std::string> try_to_keep(const Machine& machine, const fs::path& file) try {
+  const auto kept = keep_machine(machine, file);
+  return kept ? std::nullopt : std::optional(kept.error().message);
+} catch (const EnvironmentError& error) {
+  return error.what();
+}
+
+}  // namespace
+
+Result<fs::path> machine_cache_folder() {
+  // A relative one is to be ignored, says the XDG specification.
+  if (const fs::path cache = variable("XDG_CACHE_HOME"); cache.is_absolute())
+    return cache / "terrace/machines";
+  if (const fs::path home = variable("HOME"); !home.empty()) return home / ".cache/terrace/machines";
+  return Error{ErrorCode::invalid_argument,
+               "there is no cache folder to keep the machine in: set XDG_CACHE_HOME or HOME"};
+}
+
+fs::path machine_cache_file(const fs::path& folder, const std::vector<TierSpec>& slow) {
+  const ComputerName computer = computer_name();
+  std::string key = fmt::format("{}\n{}\n{}", computer.processor, computer.cores, computer.kernel);
+  std::string name = "dram";
+  for (const TierSpec& spec : slow) {
+    key += "\n" + rates_key(spec);
+    name += fmt::format("-{}", to_string(spec.kind));
+  }
+  return folder / fmt::format("{}-{}.json", name, hash_text(key));
+}
+
+Result<void> keep_machine(const Machine& machine, const fs::path& file) {
+  std::error_code refused;
+  fs::create_directories(file.parent_path(), refused);
+  if (refused) {
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("cannot make the folder {} ({}): set XDG_CACHE_HOME to one that can be written to",
+                    file.parent_path().native(), refused.message())};
+  }
+  try {
+    write_machine(machine, file);
+    return {};
+  } catch (const ResultError& error) {
+    return error.error();
+  }
+}
+
+Result<Machine> this_machine(const CalibrateOptions& options, const fs::path& folder) {
+  const fs::path file = machine_cache_file(folder, options.slow);
+  if (auto kept = find(file, options.slow.size() + 1)) return fitted(*std::move(kept), options.slow);
+  auto machine = calibrate(options);
+  if (!machine) return machine;
+  if (const auto why = try_to_keep(*machine, file)) machine->source += "; not kept: " + *why;
+  return machine;
+}
+
+Result<Machine> this_machine(const CalibrateOptions& options) {
+  const auto folder = machine_cache_folder();
+  if (folder) return this_machine(options, *folder);
+  auto machine = calibrate(options);
+  if (machine) machine->source += "; not kept: " + folder.error().message;
+  return machine;
+}
+
+}  // namespace terrace
