@@ -1,0 +1,152 @@
+// What holds of every planner, over random graphs, machines and budgets.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/random.hpp"
+#include "support/plan_interpreter.hpp"
+#include "support/random_graph.hpp"
+#include "support/random_machine.hpp"
+#include "terrace/lifetimes.hpp"
+#include "terrace/planner.hpp"
+#include "terrace/simulate.hpp"
+#include "terrace/verify.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr int kCases = 150;
+
+struct Case {
+  Graph graph;
+  Machine machine;
+  Profile profile;
+  std::vector<Bytes> budget;
+
+  explicit Case(std::uint64_t seed) {
+    SplitMix random(seed);
+    RandomGraphOptions options;
+    options.kernels = 2 + static_cast<std::uint32_t>(random.below(40));
+    graph = random_graph(options, seed);
+    machine = random_machine(seed);
+    profile = estimate(graph, machine);
+    for (const MachineTier& tier : machine.tiers) budget.push_back(tier.capacity);
+    // From the least to more than everything.
+    const Bytes least = least_budget(graph, machine).bytes;
+    const std::uint64_t peak = std::max(Lifetimes(graph).peak_bytes().count * 5 / 4, least.count + 1);
+    budget[0] = random.below(4) == 0 ? least : Bytes{least.count + random.below(peak - least.count)};
+  }
+  PlanRequest request() const { return {graph, machine, profile, budget, 1, {}}; }
+};
+
+std::string describe(const Case& given, std::string_view planner, std::uint64_t seed) {
+  return std::string(planner) + ", case " + std::to_string(seed) + ", budget " + to_string(given.budget[0]);
+}
+
+/// All-fast is for those who have the memory; nothing else may refuse a budget that some plan fits.
+bool may_refuse(std::string_view planner) { return planner == "all-fast"; }
+
+class EveryPlanner : public testing::TestWithParam<PlannerInfo> {};
+
+TEST_P(EveryPlanner, MakesPlansThatAreProvenSafe) {
+  int planned = 0;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const Case given(seed);
+    SCOPED_TRACE(describe(given, GetParam().name, seed));
+    const auto plan = make_plan(GetParam().name, given.request());
+    if (!plan) {
+      ASSERT_TRUE(may_refuse(GetParam().name)) << plan.error().message;
+      continue;
+    }
+    ++planned;
+    const auto found = violations(given.graph, given.machine, *plan);
+    ASSERT_TRUE(found.empty()) << found[0].instruction << ": " << found[0].reason;
+    for (std::size_t tier = 0; tier < given.budget.size(); ++tier) {
+      EXPECT_LE(plan->budget[tier], given.budget[tier]);
+    }
+  }
+  EXPECT_GT(planned, kCases / 10);
+}
+
+TEST_P(EveryPlanner, ComputesWhatTheGraphDoes) {
+  for (std::uint64_t seed = 0; seed < kCases; seed += 5) {
+    const Case given(seed);
+    SCOPED_TRACE(describe(given, GetParam().name, seed));
+    const auto plan = make_plan(GetParam().name, given.request());
+    if (!plan) continue;
+    const StepBytes expected = plain_steps(given.graph, 2);
+    for (const CopyTiming timing : {CopyTiming::at_copy, CopyTiming::at_wait}) {
+      const auto computed = interpret(given.graph, given.machine, *plan, timing, 2);
+      ASSERT_TRUE(computed.ok()) << computed.error().message;
+      EXPECT_TRUE(*computed == expected);
+    }
+  }
+}
+
+TEST_P(EveryPlanner, IsNeverFasterThanTheBound) {
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const Case given(seed);
+    SCOPED_TRACE(describe(given, GetParam().name, seed));
+    const auto plan = make_plan(GetParam().name, given.request());
+    if (!plan) continue;
+    const Seconds step = simulate(given.graph, given.machine, given.profile, *plan).step;
+    EXPECT_GE(step.count(), plan->prediction.bound.count() * (1 - 1e-9));
+    EXPECT_EQ(plan->prediction.step, step);
+  }
+}
+
+TEST_P(EveryPlanner, MakesTheSamePlanAgain) {
+  const Case given(3);
+  const auto once = make_plan(GetParam().name, given.request()),
+             again = make_plan(GetParam().name, given.request());
+  ASSERT_EQ(once.ok(), again.ok());
+  if (once) {
+    EXPECT_TRUE(*once == *again);
+  }
+}
+
+TEST_P(EveryPlanner, MovesNothingWhereEverythingFits) {
+  Case given(7);
+  given.budget[0] = given.machine.tiers[0].capacity;
+  const auto plan = make_plan(GetParam().name, given.request());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const bool works_in_fast_memory = plan->budget[0].count > 0;
+  for (const Traffic& traffic : plan->prediction.moved) {
+    EXPECT_TRUE(!works_in_fast_memory || traffic.bytes.count == 0);
+  }
+}
+
+std::string name_of(const testing::TestParamInfo<PlannerInfo>& info) {
+  std::string name(info.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Planners, EveryPlanner, testing::ValuesIn(planners().begin(), planners().end()),
+                         name_of);
+
+TEST(MakePlan, SuggestsWhatAMisspeltPlannerMayMean) {
+  const Case given(1);
+  const auto plan = make_plan("prefech", given.request());
+  ASSERT_FALSE(plan.ok());
+  EXPECT_EQ(plan.error().message, "there is no planner prefech: take prefetch");
+}
+
+/// A budget below the least is refused with the kernel that needs it and what is missing.
+TEST(MakePlan, NamesTheKernelThatNeedsMoreThanThereIs) {
+  Case given(2);
+  for (MachineTier& tier : given.machine.tiers) tier.addressable = &tier == &given.machine.tiers[0];
+  given.profile = estimate(given.graph, given.machine);
+  const LeastBudget least = least_budget(given.graph, given.machine);
+  given.budget[0] = least.bytes - Bytes{1};
+  for (const PlannerInfo& planner : planners()) {
+    const auto plan = make_plan(planner.name, given.request());
+    ASSERT_FALSE(plan.ok()) << planner.name;
+    const std::string who = least.kernel ? given.graph[least.kernel].name : "what goes in and comes out";
+    EXPECT_EQ(plan.error().message.find(who + " needs "), 0U) << plan.error().message;
+    EXPECT_NE(plan.error().message.find("missing"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace terrace
