@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.hpp"
 
 namespace terrace {
@@ -106,10 +108,10 @@ void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers) {
   plan_.instructions.emplace_back(Run{kernel, 0, std::move(tiers)});
 }
 
-void PlanWriter::place(TierId tier, const Packing& packing) {
+void PlanWriter::place(TierId tier, const std::vector<std::uint64_t>& offsets) {
   const auto& stays = stays_[tier.index];
   for (std::size_t i = 0; i < stays.size(); ++i) {
-    const std::uint64_t offset = packing.offsets[i];
+    const std::uint64_t offset = offsets[i];
     if (stays[i].instruction == kNone) {
       plan_.start.push_back({stays[i].tensor, tier, offset});
       if (stays[i].again != kNone) std::get<Alloc>(plan_.instructions[stays[i].again]).offset = offset;
@@ -119,17 +121,64 @@ void PlanWriter::place(TierId tier, const Packing& packing) {
   }
 }
 
+/// Regions that are restored at the end lie where they were, and those that outlast the step must not be
+/// there. So these are taken to be there from the start: a few bytes of results.
+Packing PlanWriter::pack_together(TierId tier, PackingEffort effort) const {
+  std::vector<PackingItem> items;
+  for (const Stay& stay : stays_[tier.index]) {
+    const bool ends = stay.last != kNone;
+    items.push_back({size(stay.tensor, tier), ends ? stay.first : 0, ends ? stay.last : position()});
+  }
+  return pack(items, request_.machine[tier].granularity, effort);
+}
+
+/// Where nothing else is there while the step begins or ends, what is there then lies side by side at the
+/// bottom, above what is always there. That takes the least possible.
+std::optional<Packing> PlanWriter::pack_apart(TierId tier, PackingEffort effort) const {
+  const auto& stays = stays_[tier.index];
+  std::uint32_t begun = 0, ending = position();
+  const auto always = [](const Stay& stay) { return stay.instruction == kNone && stay.last == kNone; };
+  const auto restored = [](const Stay& stay) { return stay.again != kNone; };
+  const auto final = [](const Stay& stay) { return stay.instruction != kNone && stay.last == kNone; };
+  for (const Stay& stay : stays) {
+    if (restored(stay)) begun = std::max(begun, stay.last);
+    if (final(stay)) ending = std::min(ending, stay.first);
+  }
+  std::vector<PackingItem> items;
+  for (const Stay& stay : stays) {
+    if (always(stay) || restored(stay) || final(stay)) continue;
+    if (stay.first <= begun || stay.last >= ending) return std::nullopt;
+    items.push_back({size(stay.tensor, tier), stay.first, stay.last});
+  }
+  Packing rest = pack(items, request_.machine[tier].granularity, effort);
+  Bytes bottom{};
+  for (const Stay& stay : stays) {
+    if (always(stay)) bottom += size(stay.tensor, tier);
+  }
+  Packing packing{{}, {}, rest.alignment};
+  Bytes kept{}, edge = bottom;
+  std::size_t next = 0;
+  for (const Stay& stay : stays) {
+    if (restored(stay) || final(stay)) {
+      packing.offsets.push_back(edge.count);
+      edge += size(stay.tensor, tier);
+    } else if (always(stay)) {
+      packing.offsets.push_back(kept.count);
+      kept += size(stay.tensor, tier);
+    } else {
+      packing.offsets.push_back(bottom.count + rest.offsets[next++]);
+    }
+  }
+  packing.total = std::max(edge, bottom + rest.total);
+  return packing;
+}
+
 Draft PlanWriter::finish(PackingEffort effort) {
   Draft draft;
   for (std::uint32_t tier = 0; tier < stays_.size(); ++tier) {
-    std::vector<PackingItem> items;
-    for (const Stay& stay : stays_[tier]) {
-      const bool ends = stay.last != kNone;
-      // A region that ends the step meets nothing that was restored at the end, wherever that lies.
-      items.push_back({size(stay.tensor, {tier}), ends ? stay.first : 0, ends ? stay.last : position()});
-    }
-    const Packing packing = pack(items, request_.machine.tiers[tier].granularity, effort);
-    place({tier}, packing);
+    const auto apart = pack_apart({tier}, effort);
+    const Packing packing = apart ? *apart : pack_together({tier}, effort);
+    place({tier}, packing.offsets);
     draft.needed.push_back(packing.total);
   }
   draft.plan = std::move(plan_);

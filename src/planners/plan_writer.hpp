@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,9 @@ class PlanWriter {
   std::uint32_t& stay_of(TensorId tensor, TierId tier);
   std::uint32_t position() const { return static_cast<std::uint32_t>(plan_.instructions.size()) + 1; }
   void open(TensorId tensor, TierId tier, std::uint32_t instruction, std::uint32_t first);
-  void place(TierId tier, const Packing& packing);
+  void place(TierId tier, const std::vector<std::uint64_t>& offsets);
+  Packing pack_together(TierId tier, PackingEffort effort) const;
+  std::optional<Packing> pack_apart(TierId tier, PackingEffort effort) const;
 
   const PlanRequest& request_;
   Plan plan_;

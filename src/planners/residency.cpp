@@ -219,9 +219,10 @@ Residency nothing_stays(const PlanRequest& request, const StepUses& uses) {
   Residency residency{always_pinned(request), {}};
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     const bool given = graph.tensors[i].kind == TensorKind::input && !graph.tensors[i].persistent;
-    if (residency.pinned[i] || uses.first({i}) == kNever || !(given || graph.tensors[i].persistent)) continue;
+    if (residency.pinned[i] || !(given || graph.tensors[i].persistent)) continue;
     const bool reads = uses.first_reads({i});
-    residency.gaps.push_back({{i}, kNever, 0, uses.first({i}), given && reads, reads});
+    const std::uint32_t first = std::min(uses.first({i}), uses.kernels());
+    residency.gaps.push_back({{i}, kNever, 0, first, given && reads, reads});
   }
   std::vector<bool> stored(graph.tensors.size());
   for (const Gap& gap : residency.gaps) stored[gap.tensor.index] = true;
