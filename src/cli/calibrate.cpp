@@ -69,19 +69,18 @@ void print(const Machine& machine) {
              machine.compute.threads, machine.compute.flops_per_second / 1e9);
   print_tiers(machine);
   print_links(machine);
+  fmt::print("\n{}\n", machine.source);
 }
 
-std::vector<TierSpec> parsed(const std::vector<std::string>& texts) {
-  std::vector<TierSpec> specs;
-  for (const std::string& text : texts) specs.push_back(expect(parse_tier_spec(text)));
-  return specs;
-}
-
-Machine measure(const Request& request) {
-  ProgressLine line;
+CalibrateOptions options_of(const Request& request) {
   CalibrateOptions options;
-  options.slow = parsed(request.slow);
+  for (const std::string& text : request.slow) options.slow.push_back(expect(parse_tier_spec(text)));
   options.threads = request.threads;
+  return options;
+}
+
+Machine measure(CalibrateOptions options) {
+  ProgressLine line;
   options.progress = [&](std::string_view what, double share) {
     line.show(fmt::format("measuring {:3.0f}%: {}", share * 100, what));
   };
@@ -89,8 +88,8 @@ Machine measure(const Request& request) {
 }
 
 /// Where the machine goes, known before it is measured.
-std::filesystem::path destination(const Request& request) {
-  if (request.output.empty()) return machine_cache_file(expect(machine_cache_folder()), parsed(request.slow));
+std::filesystem::path destination(const Request& request, const CalibrateOptions& options) {
+  if (request.output.empty()) return machine_cache_file(expect(machine_cache_folder()), options);
   expect(check_replaceable(request.output));
   return request.output;
 }
@@ -103,13 +102,14 @@ void write(const Request& request, const Machine& machine, const std::filesystem
 void run_calibrate(const Request& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
-  const std::filesystem::path file = destination(request);
-  const Machine machine = measure(request);
+  const CalibrateOptions options = options_of(request);
+  const std::filesystem::path file = destination(request, options);
+  const Machine machine = measure(options);
   write(request, machine, file);
   if (json)
     return json->write({{"file", file.native()}, {"machine", nlohmann::json::parse(to_json(machine))}});
   print(machine);
-  fmt::print("\nwritten to {}\n", file.native());
+  fmt::print("written to {}\n", file.native());
 }
 
 void list_presets(const Request& request) {

@@ -14,6 +14,7 @@
 #include "profile/measure_links.hpp"
 #include "profile/measure_memory.hpp"
 #include "profile/measurements.hpp"
+#include "profile/processor_use.hpp"
 #include "profile/rates.hpp"
 #include "terrace/tier.hpp"
 
@@ -65,9 +66,12 @@ class Calibration {
   Result<Machine> run() {
     // A tier that cannot be opened is met before anything takes time.
     if (auto opened = open_all(); !opened) return opened.error();
+    const ProcessorUse before = processor_use();
     if (auto computed = measure_compute(); !computed) return computed.error();
     for (std::size_t i = 0; i < tiers_.size(); ++i) measure_tier(i);
     if (tiers_.size() > 1) measure_links();
+    if (const std::string why = disturbance(before, processor_use()); !why.empty())
+      measured_.source += "; " + why;
     Machine machine = assemble(measured_);
     if (const auto valid = validate(machine); !valid) return valid.error();
     return machine;

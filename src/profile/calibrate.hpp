@@ -26,10 +26,10 @@ struct CalibrateOptions {
   std::function<void(std::string_view what, double share)> progress = [](std::string_view, double) {};
 };
 
-/// Named `this`, valid, dated in its source; tier 0 is `dram` with what memory this process may use now, and
-/// specs are filled in. A file is measured in a nameless file beside it, which is never the file itself.
-/// Fails where a tier cannot be opened or there is no memory; throws EnvironmentError where a disk fails.
-/// pre: rounds > 0; sizes as said
+/// Named `this`, valid, dated in its source, which also says if others kept the processor busy meanwhile;
+/// tier 0 is `dram` with what memory this process may use now, and specs are filled in. A file is measured in
+/// a nameless file beside it, which is never the file itself. Fails where a tier cannot be opened or there is
+/// no memory; throws EnvironmentError where a disk fails. pre: rounds > 0; sizes as said
 Result<Machine> calibrate(const CalibrateOptions& options);
 
 /// Most of the memory this process may use now.

@@ -53,11 +53,11 @@ MachineTier tier_of(const TierSamples& samples) {
 void make_names_unique(std::vector<MachineTier>& tiers) {
   for (auto tier = tiers.begin(); tier != tiers.end(); ++tier) {
     const std::string name = tier->name;
-    const auto taken = [&] {
+    const auto is_taken = [&] {
       return std::any_of(tiers.begin(), tier,
                          [&](const MachineTier& other) { return other.name == tier->name; });
     };
-    for (int number = 2; taken(); ++number) tier->name = fmt::format("{}{}", name, number);
+    for (int number = 2; is_taken(); ++number) tier->name = fmt::format("{}{}", name, number);
   }
 }
 

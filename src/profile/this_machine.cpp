@@ -80,11 +80,13 @@ Result<fs::path> machine_cache_folder() {
                "there is no cache folder to keep the machine in: set XDG_CACHE_HOME or HOME"};
 }
 
-fs::path machine_cache_file(const fs::path& folder, const std::vector<TierSpec>& slow) {
+fs::path machine_cache_file(const fs::path& folder, const CalibrateOptions& options) {
   const ComputerName computer = computer_name();
-  std::string key = fmt::format("{}\n{}\n{}", computer.processor, computer.cores, computer.kernel);
+  const unsigned threads = options.threads > 0 ? options.threads : computer.cores;
+  std::string key =
+      fmt::format("{}\n{}\n{}\n{}", computer.processor, computer.cores, computer.kernel, threads);
   std::string name = "dram";
-  for (const TierSpec& spec : slow) {
+  for (const TierSpec& spec : options.slow) {
     key += "\n" + rates_key(spec);
     name += fmt::format("-{}", to_string(spec.kind));
   }
@@ -109,7 +111,7 @@ Result<void> keep_machine(const Machine& machine, const fs::path& file) {
 }
 
 Result<Machine> this_machine(const CalibrateOptions& options, const fs::path& folder) {
-  const fs::path file = machine_cache_file(folder, options.slow);
+  const fs::path file = machine_cache_file(folder, options);
   if (auto kept = find(file, options.slow.size() + 1)) return fitted(*std::move(kept), options.slow);
   auto machine = calibrate(options);
   if (!machine) return machine;

@@ -1,7 +1,8 @@
 // This computer as a machine, measured once and kept in the user's cache folder.
 //
-// What is kept is found again by the computer (processor, cores, kernel) and by what the rates of its tiers
-// depend on: not their capacity, and of a file only the folder it is in. Kept for thirty days.
+// What is kept is found again by the computer (processor, cores, kernel), by the threads that compute, and by
+// what the rates of its tiers depend on: not their capacity, and of a file only the folder it is in. Kept for
+// thirty days.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +14,9 @@ namespace terrace {
 /// $XDG_CACHE_HOME/terrace/machines, else ~/.cache/terrace/machines. Fails where neither is known.
 Result<std::filesystem::path> machine_cache_folder();
 
-/// Where in a folder the machine with these slow tiers is kept, whether or not it is there.
+/// Where in a folder the machine with these slow tiers and threads is kept, whether or not it is there.
 std::filesystem::path machine_cache_file(const std::filesystem::path& folder,
-                                         const std::vector<TierSpec>& slow);
+                                         const CalibrateOptions& options);
 
 /// Keeps a machine there for the next time; makes the folder where it is missing. Fails with one sentence
 /// where it cannot be written; throws EnvironmentError where the disk is full or fails.

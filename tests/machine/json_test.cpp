@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/temporary_tree.hpp"
@@ -77,6 +79,18 @@ TEST(MachineJson, TakesTextWithUnitsAndLeavesDefaultsOut) {
   EXPECT_EQ(machine->links[0].from, TierId{1});
   EXPECT_EQ(machine->links[0].rates[0].size, 1_MiB);
   EXPECT_EQ(machine->links[0].threads, 1U);
+}
+
+TEST(MachineJson, ReadsTheExampleOfItsDocument) {
+  std::ifstream in(TERRACE_TESTS "/../docs/formats/machine.md");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const std::string fence = "```json\n";
+  const std::size_t begin = text.find(fence) + fence.size(), end = text.find("```", begin);
+  const auto machine = machine_from_json(text.substr(begin, end - begin));
+  ASSERT_TRUE(machine.ok()) << machine.error().message;
+  EXPECT_EQ(machine->tiers[1].spec, "file:/data/spill:2TB");
+  for (const MachineInfo& preset : machine_presets())
+    EXPECT_NE(text.find("| `" + preset.name + "` |"), std::string::npos) << preset.name;
 }
 
 TEST(MachineJson, NamesThePlaceOfEveryMistake) {

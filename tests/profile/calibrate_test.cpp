@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/system.hpp"
 #include "cli/temporary_tree.hpp"
 #include "profile/this_machine.hpp"
 #include "terrace/tier.hpp"
@@ -105,7 +106,7 @@ struct Cache {
   test::TemporaryTree tree;
   CalibrateOptions options = quick({file_spec(tree)});
   std::filesystem::path folder = tree.path() / "cache/machines";
-  std::filesystem::path file = machine_cache_file(folder, options.slow);
+  std::filesystem::path file = machine_cache_file(folder, options);
 
   Machine get() const { return this_machine(options, folder).value(); }
   /// Changes what is kept in a way no measurement gives.
@@ -157,13 +158,18 @@ TEST(ThisMachine, HasTheCapacitiesAskedForNow) {
 
 TEST(ThisMachine, IsAnotherWithOtherTiers) {
   const auto name = [](const char* spec) {
-    return machine_cache_file("/", {parse_tier_spec(spec).value()}).filename().string();
+    return machine_cache_file("/", quick({spec})).filename().string();
   };
   EXPECT_TRUE(name("file:/a/b:1GiB").starts_with("dram-file-")) << name("file:/a/b:1GiB");
   EXPECT_EQ(name("file:/a/b:1GiB"), name("file:/a/c:2GiB"));
   EXPECT_NE(name("file:/a/b:1GiB"), name("file:/c/b:1GiB"));
   EXPECT_NE(name("file:/a/b:1GiB"), name("file:/a/b:1GiB,pool"));
   EXPECT_NE(name("numa:0:1GiB"), name("numa:1:1GiB"));
+  CalibrateOptions all = quick({}), some = all;
+  some.threads = probe_cores().usable() + 1;
+  EXPECT_NE(machine_cache_file("/", all), machine_cache_file("/", some));
+  some.threads = probe_cores().usable();
+  EXPECT_EQ(machine_cache_file("/", all), machine_cache_file("/", some));
 }
 
 TEST(ThisMachine, SaysThatItCouldNotBeKept) {
