@@ -7,8 +7,10 @@ namespace terrace {
 
 std::vector<Violation> violations(const Graph& graph, const Machine& machine, const Plan& plan,
                                   std::size_t limit) {
-  const auto valid = validate(graph);
-  check(valid.ok(), valid.ok() ? "" : valid.error().message.c_str());
+  const auto graph_valid = validate(graph);
+  check(graph_valid.ok(), graph_valid.ok() ? "" : graph_valid.error().message.c_str());
+  const auto machine_valid = validate(machine);
+  check(machine_valid.ok(), machine_valid.ok() ? "" : machine_valid.error().message.c_str());
   check(limit > 0, "a verdict needs room for one violation");
   return Verification(graph, machine, plan, limit).run();
 }

@@ -60,6 +60,7 @@ struct HandMade {
   static Machine make_machine() {
     Machine machine;
     machine.name = "hand made";
+    machine.compute = {"any", 1, 1e9};
     for (const char* name : {"fast", "slow", "disk"}) {
       MachineTier tier;
       tier.name = name;

@@ -16,6 +16,8 @@ enum class Change {
   swap_any,
   repeat,
   move,
+  late_wait,
+  early_copy,
   offset,
   tensor,
   tier,
@@ -28,9 +30,9 @@ enum class Change {
 inline constexpr unsigned kChanges = static_cast<unsigned>(Change::budget) + 1;
 
 inline const char* to_string(Change change) {
-  constexpr const char* kNames[] = {"drop",   "swap neighbours", "swap any", "repeat", "move",
-                                    "offset", "tensor",          "tier",     "ticket", "kernel",
-                                    "pieces", "start",           "budget"};
+  constexpr const char* kNames[] = {"drop",      "swap neighbours", "swap any", "repeat", "move",
+                                    "late wait", "early copy",      "offset",   "tensor", "tier",
+                                    "ticket",    "kernel",          "pieces",   "start",  "budget"};
   return kNames[static_cast<unsigned>(change)];
 }
 
@@ -59,12 +61,16 @@ class Mutation {
         list.insert(at(j), copy);
         break;
       }
-      case Change::move: {
-        const Instruction taken = list[i];
-        list.erase(at(i));
-        list.insert(at(std::min(j, list.size())), taken);
+      case Change::move:
+        shift(list, i, j);
         break;
-      }
+      case Change::late_wait:
+        if (const std::size_t k = next<Wait>(list, i); k < list.size())
+          shift(list, k, k + random_.below(list.size() - k));
+        break;
+      case Change::early_copy:
+        if (const std::size_t k = next<Copy>(list, i); k < list.size()) shift(list, k, random_.below(k + 1));
+        break;
       case Change::start:
         change_start(plan);
         break;
@@ -86,6 +92,19 @@ class Mutation {
     constexpr std::uint64_t kSteps[] = {1, 32, 64, 128, 4096, 8192, 1ULL << 63U};
     const std::uint64_t step = kSteps[random_.below(std::size(kSteps))];
     return random_.below(2) == 0 ? offset + step : offset - step;
+  }
+
+  /// The first of this kind from `i` on, or the end.
+  template <class Kind>
+  static std::size_t next(const std::vector<Instruction>& list, std::size_t i) {
+    while (i < list.size() && !std::holds_alternative<Kind>(list[i])) ++i;
+    return i;
+  }
+
+  static void shift(std::vector<Instruction>& list, std::size_t from, std::size_t to) {
+    const Instruction taken = list[from];
+    list.erase(list.begin() + static_cast<std::ptrdiff_t>(from));
+    list.insert(list.begin() + static_cast<std::ptrdiff_t>(to), taken);
   }
 
   /// The first instruction from `i` on that has such a part.

@@ -165,16 +165,30 @@ TEST(Verify, RejectsChangesToASourceBeforeTheWait) {
             "at instruction 10 (run forward as small (x fast, w fast, > y fast, > e slow, ~ s fast)): kernel "
             "forward writes "
             "y in fast while a transfer reads it");
-  EXPECT_EQ(first(before(10, Copy{{y}, slow, fast, 9})),
-            "at instruction 10 (copy y slow > fast #9): the region of y in slow is copied while a transfer "
-            "fills it");
   EXPECT_EQ(first(verdict([](HandMade& it) {
-              it.plan.instructions.insert(it.plan.instructions.begin() + 12,
-                                          {Copy{{y}, slow, fast, 8}, Copy{{y}, fast, slow, 9}});
-              it.plan.instructions.insert(it.plan.instructions.begin() + 12, Copy{{w}, fast, disk, 7});
+              auto& list = it.plan.instructions;
+              list.insert(list.begin() + 10, Copy{{y}, disk, fast, 9});
+              list.insert(list.begin() + 9, {Alloc{y, disk, 4096}, Copy{{y}, fast, disk, 8}, Wait{8}});
             })),
-            "at instruction 14 (copy y fast > slow #9): the region of y in fast is copied while a transfer "
-            "fills it");
+            "at instruction 13 (copy y disk > fast #9): the region of y in fast is copied to while a "
+            "transfer reads it");
+}
+
+TEST(Verify, RejectsWritingADestinationBeforeTheWait) {
+  EXPECT_EQ(first(before(10, run(HandMade::forward, {fast, fast, slow, slow, fast}))),
+            "at instruction 10 (run forward as small (x fast, w fast, > y slow, > e slow, ~ s fast)): kernel "
+            "forward writes "
+            "y in slow, which a transfer fills that was not waited for");
+}
+
+TEST(Verify, AcceptsReadingASourceBeforeTheWait) {
+  // The update reads y while it travels, and a second transfer may carry it, too.
+  EXPECT_EQ(verdict([](HandMade& it) {
+              auto& list = it.plan.instructions;
+              list.insert(list.begin() + 10, {Alloc{y, disk, 4096}, Copy{{y}, fast, disk, 9}});
+              list.insert(list.begin() + 14, {Wait{9}, Free{y, disk}});
+            }),
+            "");
 }
 
 TEST(Verify, TensorsOfOneCopyLieSideBySideInBothTiers) {
