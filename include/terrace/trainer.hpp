@@ -95,6 +95,14 @@ class Trainer {
   Result<void> save_weights(const std::filesystem::path& path) const;
   Result<void> load_weights(const std::filesystem::path& path);
 
+  /// All that outlives a step, with the number of steps done, the seed and the learning rate, so that
+  /// training goes on with the same bits, under any plan. The file at `path` is replaced as a whole: whatever
+  /// happens, what is there is the old checkpoint or the new one. Fails where the path is none to write to;
+  /// throws EnvironmentError where the disk is full or fails.
+  Result<void> save_checkpoint(const std::filesystem::path& path) const;
+  /// Fails, and changes nothing, where the file is damaged or of another graph. Ends `failed`.
+  Result<void> load_checkpoint(const std::filesystem::path& path);
+
  private:
   struct State;
   static Result<Trainer> start(Program program, const Plan& plan, const Machine& machine,

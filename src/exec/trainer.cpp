@@ -46,14 +46,15 @@ void Trainer::State::require_sound() const {
   if (failure) throw EnvironmentError(*failure);
 }
 
+void Trainer::State::fail(const char* reason, EnvironmentError::Place place) {
+  failure.emplace(fmt::format("step {} of {} did not complete, and its tensors may be of two steps; load a "
+                              "checkpoint or start again: {}",
+                              steps, graph().name, reason),
+                  std::move(place));
+}
+
 void Trainer::State::step() {
   require_sound();
-  const auto fail = [&](const char* reason, EnvironmentError::Place place) {
-    failure.emplace(fmt::format("step {} of {} did not complete, and its tensors may be of two steps; load a "
-                                "checkpoint or start again: {}",
-                                steps, graph().name, reason),
-                    std::move(place));
-  };
   try {
     runner->step(context());
   } catch (const EnvironmentError& error) {

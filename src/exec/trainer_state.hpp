@@ -29,6 +29,8 @@ struct Trainer::State {
   TensorId find(std::string_view name) const;
   /// Throws what ended the last step, if something did.
   void require_sound() const;
+  /// From here on nothing that uses tensors is allowed.
+  void fail(const char* reason, EnvironmentError::Place place);
   void step();
 };
 
