@@ -111,6 +111,8 @@ TEST_P(EveryPlanner, MakesTheSamePlanAgain) {
 
 TEST_P(EveryPlanner, MovesNothingWhereEverythingFits) {
   Case given(7);
+  for (MachineTier& tier : given.machine.tiers) tier.addressable = true;
+  given.profile = estimate(given.graph, given.machine);
   given.budget[0] = given.machine.tiers[0].capacity;
   const auto plan = make_plan(GetParam().name, given.request());
   ASSERT_TRUE(plan.ok()) << plan.error().message;

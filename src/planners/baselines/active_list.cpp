@@ -24,20 +24,19 @@ class ActiveList final : public OnlinePolicy {
   }
 
   void layer_end(OnlineStep& step) override {
-    age();
     spare_active_ = true;
     const std::set<Entry> hot = list(false, true);
     for (const auto& [arrival, tensor] : hot) {
       if (!step.bring({tensor})) break;
     }
     spare_active_ = false;
+    age();
   }
 
   std::optional<TensorId> victim(const std::function<bool(TensorId)>& may_leave) override {
     for (const bool active : {false, true}) {
       if (active && spare_active_) break;
       for (const bool marked : {false, true}) {
-        if (marked && spare_active_) break;
         for (const auto& [arrival, tensor] : list(true, active)) {
           if (pages_[tensor].marked == marked && may_leave({tensor})) return TensorId{tensor};
         }
@@ -91,7 +90,7 @@ class ActiveList final : public OnlinePolicy {
   std::vector<Page> pages_;  ///< by tensor
   std::set<Entry> lists_[4];
   std::uint64_t arrivals_ = 0;
-  bool spare_active_ = false;  ///< only what is inactive and unmarked makes way
+  bool spare_active_ = false;  ///< only what is inactive makes way
 };
 
 }  // namespace

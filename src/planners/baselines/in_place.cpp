@@ -26,7 +26,7 @@ class FirstTouch {
     for (std::uint32_t i = 0; i < home_.size(); ++i) {
       if (given({i}) && !writer_.has({i}, home_[i])) writer_.restore({i}, home_[i]);
     }
-    return writer_.finish();
+    return writer_.finish({2'000'000});
   }
 
  private:

@@ -5,6 +5,9 @@
 namespace terrace {
 namespace {
 
+/// Of packing: a policy is recorded several times until it fits.
+constexpr PackingEffort kEffort{2'000'000};
+
 bool given(const Tensor& tensor) { return tensor.kind == TensorKind::input && !tensor.persistent; }
 
 /// Those are at hand at the step's end as at its start: they never leave.
@@ -221,7 +224,7 @@ Draft OnlineStep::finish() {
   for (std::uint32_t i = 0; i < state_.size(); ++i) {
     if (given(request_.graph.tensors[i]) && !writer_.has({i}, {0})) writer_.restore({i}, {0});
   }
-  return writer_.finish();
+  return writer_.finish(kEffort);
 }
 
 Result<Draft> record(const PlanRequest& request, const StepUses& uses, Bytes capacity,

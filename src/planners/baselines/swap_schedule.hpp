@@ -53,7 +53,7 @@ std::vector<std::int64_t> bytes_left(const PlanRequest& request, std::vector<std
 /// tensor all stretches move or none
 Result<Draft> write_movements(const PlanRequest& request, const StepUses& uses,
                               std::span<const Movement> movements, const std::string& planner,
-                              PackingEffort effort = {});
+                              PackingEffort effort = {2'000'000});
 
 /// plan_to_fit, where next-use on demand comes in if `draft` fails.
 Result<Plan> plan_swapped(const PlanRequest& request, const StepUses& uses, const std::string& planner,
