@@ -24,7 +24,7 @@ class Capuchin {
   Result<Draft> write() {
     swap_unseen();
     while (over()) {
-      if (!pay_for_one()) return Error{ErrorCode::too_large, "what can leave is too little"};
+      if (!pay_for_one() && !press_one()) return Error{ErrorCode::too_large, "what can leave is too little"};
     }
     std::vector<Movement> movements = hidden_;
     movements.insert(movements.end(), seen_.begin(), seen_.end());
@@ -46,6 +46,13 @@ class Capuchin {
     Seconds least = clock_.spare(absence.out[0], absence.size);
     for (const Stretch& stretch : absence.out) least = std::min(least, clock_.spare(stretch, absence.size));
     return least;
+  }
+
+  /// What could not be hidden is waited for.
+  Seconds transfers(const Absence& absence) const {
+    Seconds time{0};
+    for (const Stretch& stretch : absence.out) time += clock_.transfers(stretch, absence.size);
+    return time;
   }
 
   /// The most time to spare first, as long as everything stays hidden.
@@ -88,7 +95,7 @@ class Capuchin {
       const Absence& absence = absences_[i];
       if (chosen_[i] || !recompute_.may_leave(absence) || !helps(absence)) continue;
       const KernelId again = recompute_.producer(absence);
-      const Seconds swap = std::max(Seconds{0}, -spare(absence));
+      const Seconds swap = transfers(absence);
       const bool computes = again && clock_.kernel(again.index) < swap;
       const double price =
           (computes ? clock_.kernel(again.index) : swap).count() / static_cast<double>(absence.size.count);
@@ -113,6 +120,23 @@ class Capuchin {
       recompute_.leaves(absences_[i]);
     }
     count_bytes();
+  }
+
+  /// Has a hidden swap waited for that is still on its way when it is too full. Returns whether there was
+  /// one.
+  bool press_one() {
+    const auto on_its_way = [&](const Movement& moves) {
+      const std::uint32_t left = moves.stretch.after + 1;
+      return full_before_[moves.gone] > full_before_[left] ||
+             full_before_[moves.stretch.until] > full_before_[moves.back];
+    };
+    const auto found = std::find_if(hidden_.begin(), hidden_.end(), on_its_way);
+    if (found == hidden_.end()) return false;
+    const std::uint32_t out = found->stretch.after + 1;
+    found->leave = found->gone = out;
+    found->back = found->stretch.until;
+    count_bytes();
+    return true;
   }
 
   const PlanRequest& request_;

@@ -37,12 +37,15 @@ SwapClock::SwapClock(const PlanRequest& request, const StepUses& uses) : kernels
   begin_.push_back(begin_.back());
 }
 
+Seconds SwapClock::transfers(const Stretch& stretch, Bytes size) const {
+  Seconds time{0};
+  if (stretch.needed && stretch.after != kNever) time += out_->time(size);
+  if (stretch.needed && stretch.until != kernels_) time += in_->time(size);
+  return time;
+}
+
 Seconds SwapClock::spare(const Stretch& stretch, Bytes size) const {
-  Seconds left = end_of(stretch) - begin_of(stretch);
-  if (!stretch.needed) return left;
-  if (stretch.after != kNever) left -= out_->time(size);
-  if (stretch.until != kernels_) left -= in_->time(size);
-  return left;
+  return end_of(stretch) - begin_of(stretch) - transfers(stretch, size);
 }
 
 bool SwapClock::hide(std::span<Movement> movements, const Graph& graph) const {

@@ -16,6 +16,8 @@ class SwapClock {
   static bool possible(const PlanRequest& request);
 
   Seconds kernel(std::uint32_t kernel) const { return begin_[kernel + 1] - begin_[kernel]; }
+  /// Of the transfers that a stretch takes.
+  Seconds transfers(const Stretch& stretch, Bytes size) const;
   /// What is left of a stretch when both its transfers are done; negative where it is too short for them.
   Seconds spare(const Stretch& stretch, Bytes size) const;
   /// Sets leave, gone and back. Returns whether all are hidden: nothing waits for any of them.
