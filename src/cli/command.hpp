@@ -28,9 +28,13 @@ inline void expect(const Result<void>& result) {
 struct Interrupted {};
 
 void add_calibrate(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_doctor(CLI::App& app);
 void add_models(CLI::App& app);
+void add_plan(CLI::App& app);
 void add_profile(CLI::App& app);
+void add_simulate(CLI::App& app);
 void add_train(CLI::App& app);
+void add_verify(CLI::App& app);
 
 }  // namespace terrace::cli

@@ -58,6 +58,10 @@ int run(int argc, char** argv) {
   terrace::cli::add_calibrate(app);
   terrace::cli::add_train(app);
   terrace::cli::add_profile(app);
+  terrace::cli::add_plan(app);
+  terrace::cli::add_verify(app);
+  terrace::cli::add_simulate(app);
+  terrace::cli::add_compare(app);
 #endif
   try {
     app.parse(argc, argv);

@@ -45,32 +45,16 @@ void run_train(const TrainRequest& request) {
   const bool diverged = record.end == TrainRecord::End::diverged;
   const auto unsaved = diverged ? std::nullopt : save(request, setup);
   evaluate(request, setup, record, line);
+  if (request.same_bits && record.end == TrainRecord::End::complete)
+    compare_bits(request, setup, record, interrupt, line);
   line.clear();
   if (json) json->write(to_json(request, setup, record));
   if (diverged) throw std::runtime_error(divergence(request, setup, record));
   print_summary(request, setup, record);
   if (unsaved) throw std::runtime_error(*unsaved);
+  if (!record.difference.empty())
+    throw std::runtime_error("not the same bits as with all memory: " + record.difference);
   if (record.end == TrainRecord::End::interrupted) throw Interrupted();
-}
-
-void add_model_options(CLI::App& command, TrainRequest& request) {
-  command.add_option("model", request.model, "Name of the network: see terrace models")
-      ->type_name("MODEL")
-      ->required();
-  command.add_option("--batch", request.options.batch, "Samples per step (default: the model's own)")
-      ->type_name("N")
-      ->check(whole_number(std::int64_t{1}));
-  command.add_option("--sequence", request.options.sequence, "Tokens in a row, for models of sequences")
-      ->type_name("N")
-      ->check(whole_number(std::int64_t{1}));
-  command
-      .add_option("--micro-batches", request.options.micro_batches,
-                  "Equal parts that a batch is worked on in, one after the other (default: 1)")
-      ->type_name("N")
-      ->check(whole_number(std::int64_t{1}));
-  command.add_option("--optimizer", request.optimizer, "sgd or adam (default: the model's own)")
-      ->type_name("NAME")
-      ->check(one_of({"sgd", "adam"}));
 }
 
 void add_run_options(CLI::App& command, TrainRequest& request) {
@@ -80,10 +64,6 @@ void add_run_options(CLI::App& command, TrainRequest& request) {
   command.add_option("--seed", request.seed, "Of weights, data and dropout (default: 0)")
       ->type_name("N")
       ->check(whole_number(std::uint64_t{0}));
-  command
-      .add_option("--threads", request.threads, "Threads to compute with (default: all this process may use)")
-      ->type_name("N")
-      ->check(whole_number(1U, 1024U));
   command.add_option("--learning-rate", request.learning_rate, "Default: 0.01 for sgd, 0.001 for adam")
       ->type_name("X")
       ->check(positive_number());
@@ -92,6 +72,28 @@ void add_run_options(CLI::App& command, TrainRequest& request) {
                   "How the learning rate goes on: constant (default) or cosine, which falls to zero")
       ->type_name("NAME")
       ->check(one_of({"constant", "cosine"}));
+}
+
+void add_budget_options(CLI::App& command, TrainRequest& request) {
+  command
+      .add_option(
+          "--fast", request.fast,
+          "Memory to train in: an amount, or a percentage of the graph's peak (default: all it needs)")
+      ->type_name("SIZE|PCT%")
+      ->check(wrong_fast_budget);
+  add_machine_options(command, request);
+  add_planner_option(command, request.planner);
+  command.add_flag("--same-bits", request.same_bits,
+                   "Train again with all memory, and compare every loss and every tensor bit by bit");
+  command
+      .add_option("--checkpoint", request.checkpoint,
+                  "Folder to keep the state of training in; a run that finds one there goes on from it")
+      ->type_name("DIR");
+  command
+      .add_option("--checkpoint-every", request.checkpoint_every,
+                  "Steps from one checkpoint to the next (default: 1)")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
 }
 
 void add_file_options(CLI::App& command, TrainRequest& request) {
@@ -114,9 +116,11 @@ void add_file_options(CLI::App& command, TrainRequest& request) {
 
 void add_train(CLI::App& app) {
   auto request = std::make_shared<TrainRequest>();
-  CLI::App* command = app.add_subcommand("train", "Trains a model of the zoo");
-  add_model_options(*command, *request);
+  CLI::App* command =
+      app.add_subcommand("train", "Trains a model of the zoo, in as much memory as it is given");
+  add_model_options(*command, *request, ModelIs::argument);
   add_run_options(*command, *request);
+  add_budget_options(*command, *request);
   add_file_options(*command, *request);
   command->callback([request] { run_train(*request); });
 }

@@ -2,6 +2,7 @@
 // happened (TrainRecord), and how that is told.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -10,24 +11,31 @@
 
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
+#include "cli/workload_options.hpp"
 #include "data/fashion_mnist.hpp"
+#include "exec/pipeline.hpp"
 #include "exec/training_data.hpp"
-#include "terrace/models.hpp"
 
 namespace terrace::cli {
 
-struct TrainRequest {
-  std::string model;
-  ModelOptions options;
-  std::string optimizer;  ///< empty: the one the network was published with
+struct TrainRequest : WorkloadOptions {
   std::int64_t steps = 20;
   std::uint64_t seed = 0;
-  unsigned threads = 0;  ///< 0: as many as this process can keep busy
   std::optional<float> learning_rate;
   std::string schedule = "constant";
   std::string data = "synthetic", data_folder;
   bool evaluate = false;
   std::string save, load, json;  ///< files; empty: none
+  std::string fast, planner;     ///< empty: all memory it needs, the first of the list
+  bool same_bits = false;
+  std::string checkpoint;  ///< a folder; empty: none
+  std::int64_t checkpoint_every = 1;
+};
+
+/// The plan that a run within a budget follows.
+struct PlannedRun {
+  Machine machine;
+  Planned planned;
 };
 
 /// Everything training needs. The data borrow the pictures, so both stay where they are.
@@ -36,7 +44,9 @@ struct TrainSetup {
   float learning_rate = 0;
   std::unique_ptr<LabelledImages> pictures, test_pictures;
   std::unique_ptr<TrainingData> data;
+  std::optional<PlannedRun> plan;  ///< none: everything in memory
   std::unique_ptr<Trainer> trainer;
+  std::filesystem::path checkpoint;  ///< empty: none is written
 };
 
 /// Throws BadInput where something asked for is not there or does not fit, as early as it can be known.
@@ -44,17 +54,35 @@ TrainSetup set_up(const TrainRequest& request, ProgressLine& line);
 
 struct TrainRecord {
   enum class End { complete, interrupted, diverged } end = End::complete;
-  std::vector<double> step_seconds;  ///< of computing alone
+  std::int64_t first_step = 0;          ///< those before it were done by an earlier run
+  std::vector<double> step_seconds;     ///< of computing alone
+  std::vector<double> exposed_seconds;  ///< of each step, in which no kernel ran
   std::vector<float> loss;
-  Seconds elapsed{};  ///< data and all
+  Seconds elapsed{};           ///< data and all
+  std::vector<Traffic> moved;  ///< by a step
+  std::vector<Bytes> peak;     ///< of each tier
+  Bytes resident;              ///< the most this process had
   std::optional<double> test_accuracy;
+  std::optional<bool> same_bits;
+  std::string difference;  ///< the first that was found
 
   std::size_t steps() const { return loss.size(); }
-  double median_step_seconds() const;
+  /// Of training, those of earlier runs included.
+  std::int64_t steps_done() const { return first_step + static_cast<std::int64_t>(steps()); }
 };
 
 TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrupt& interrupt,
                   ProgressLine& line);
+
+/// The folder's file, made ready to be written. Throws BadInput where that cannot be.
+std::filesystem::path checkpoint_file(const TrainRequest& request);
+/// Goes on where an earlier run ended, if it left a checkpoint. Throws BadInput where that is of another run.
+void resume(const TrainRequest& request, TrainSetup& setup);
+void save_checkpoint(const TrainSetup& setup);
+
+/// Trains the same with everything in memory and compares every loss and every tensor that outlives steps.
+void compare_bits(const TrainRequest& request, TrainSetup& setup, TrainRecord& record,
+                  const Interrupt& interrupt, ProgressLine& line);
 
 nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record);
 void print_summary(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <numeric>
 
+#include "base/memory_limit.hpp"
 #include "cli/train.hpp"
 
 namespace terrace::cli {
@@ -40,14 +40,14 @@ bool is_told(std::int64_t done, std::int64_t steps) {
 
 class Narrator {
  public:
-  Narrator(ProgressLine& line, std::int64_t batch, std::int64_t steps)
-      : line_(line), batch_(batch), steps_(steps) {}
+  Narrator(ProgressLine& line, const TrainSetup& setup, std::int64_t steps)
+      : line_(line), batch_(setup.batch), steps_(steps) {}
 
   void step_done(const TrainRecord& record) {
-    const auto done = static_cast<std::int64_t>(record.steps());
-    if (line_.watched() ? is_due(record.elapsed) : is_told(done, steps_)) {
-      line_.show(text(record, done));
-      line_.say(text(record, done));
+    if (line_.watched() ? is_due(record.elapsed)
+                        : record.steps() == 1 || is_told(record.steps_done(), steps_)) {
+      line_.show(text(record));
+      line_.say(text(record));
     }
   }
 
@@ -60,11 +60,11 @@ class Narrator {
     return true;
   }
 
-  std::string text(const TrainRecord& record, std::int64_t done) const {
-    const double seconds = record.elapsed.count(), each = seconds / static_cast<double>(done);
-    return fmt::format("step {}/{}, loss {:.4f}, {:.1f} samples/s, {} left", done, steps_, record.loss.back(),
-                       static_cast<double>(batch_) / each,
-                       clock_time(each * static_cast<double>(steps_ - done)));
+  std::string text(const TrainRecord& record) const {
+    const double each = record.elapsed.count() / static_cast<double>(record.steps());
+    return fmt::format("step {}/{}, loss {:.4f}, {:.1f} samples/s, {} left", record.steps_done(), steps_,
+                       record.loss.back(), static_cast<double>(batch_) / each,
+                       clock_time(each * static_cast<double>(steps_ - record.steps_done())));
   }
 
   ProgressLine& line_;
@@ -73,43 +73,59 @@ class Narrator {
 };
 
 void run_step(const TrainRequest& request, TrainSetup& setup, TrainRecord& record) {
-  const auto step = static_cast<std::int64_t>(record.steps());
+  const std::int64_t step = record.steps_done();
   setup.trainer->set_learning_rate(rate_at(request, setup.learning_rate, step));
   setup.data->fill(static_cast<std::uint64_t>(step), *setup.trainer);
   const auto start = Clock::now();
   setup.trainer->step();
   record.step_seconds.push_back(Seconds(Clock::now() - start).count());
+  record.exposed_seconds.push_back(setup.trainer->timeline().exposed.count());
   record.loss.push_back(total_loss(*setup.trainer, request.options.micro_batches));
+}
+
+/// A step that ended in numbers is not lost any more.
+void keep_step(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
+  if (setup.checkpoint.empty()) return;
+  if (record.steps_done() == request.steps || record.steps_done() % request.checkpoint_every == 0)
+    save_checkpoint(setup);
+}
+
+/// Between steps; what was not kept yet is.
+void interrupted(const TrainRequest& request, const TrainSetup& setup, TrainRecord& record) {
+  record.end = TrainRecord::End::interrupted;
+  const bool kept = record.steps() == 0 || record.steps_done() % request.checkpoint_every == 0;
+  if (!setup.checkpoint.empty() && !kept) save_checkpoint(setup);
+}
+
+void sum_up(const TrainSetup& setup, TrainRecord& record) {
+  record.moved = setup.trainer->timeline().moved;
+  record.peak = setup.trainer->timeline().peak;
+  record.resident = peak_resident();
 }
 
 }  // namespace
 
-double TrainRecord::median_step_seconds() const {
-  if (step_seconds.empty()) return 0;
-  std::vector<double> sorted = step_seconds;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t half = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[half] : std::midpoint(sorted[half - 1], sorted[half]);
-}
-
 TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrupt& interrupt,
                   ProgressLine& line) {
   TrainRecord record;
-  Narrator narrator(line, setup.batch, request.steps);
+  record.first_step = static_cast<std::int64_t>(setup.trainer->steps_done());
+  Narrator narrator(line, setup, request.steps);
   const auto start = Clock::now();
-  while (static_cast<std::int64_t>(record.steps()) < request.steps) {
+  while (record.steps_done() < request.steps && record.end == TrainRecord::End::complete) {
     if (interrupt.requested()) {
-      record.end = TrainRecord::End::interrupted;
+      interrupted(request, setup, record);
       break;
     }
     run_step(request, setup, record);
     record.elapsed = Clock::now() - start;
     narrator.step_done(record);
-    if (!std::isfinite(record.loss.back())) {
+    if (std::isfinite(record.loss.back())) {
+      keep_step(request, setup, record);
+    } else {
       record.end = TrainRecord::End::diverged;
-      break;
     }
   }
+  sum_up(setup, record);
   return record;
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/memory_limit.hpp"
+#include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 
 namespace terrace::cli {
@@ -14,8 +15,46 @@ double samples_per_second(const TrainSetup& setup, const TrainRecord& record) {
 }
 
 std::string how_it_ended(const TrainRequest& request, const TrainRecord& record) {
-  if (record.end == TrainRecord::End::complete) return fmt::format("{} steps", record.steps());
-  return fmt::format("interrupted after step {} of {}", record.steps(), request.steps);
+  const std::string resumed =
+      record.first_step > 0 ? fmt::format(", resumed from the checkpoint of step {}", record.first_step) : "";
+  if (record.end == TrainRecord::End::complete) return fmt::format("{} steps{}", record.steps(), resumed);
+  return fmt::format("interrupted after step {} of {}{}", record.steps_done(), request.steps, resumed);
+}
+
+void row(std::string_view name, const std::string& value) { fmt::print("{:<16} {}\n", name, value); }
+
+nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
+  const Prediction& predicted = run.planned.plan->prediction;
+  auto tiers = nlohmann::json::array();
+  for (const MachineTier& tier : run.machine.tiers) tiers.push_back(tier.name);
+  return {{"planner", run.planned.plan->planner},
+          {"machine", run.machine.name},
+          {"tiers", tiers},
+          {"budget_bytes", run.planned.fast.count},
+          {"least_budget_bytes", run.planned.least.bytes.count},
+          {"peak_bytes", peak_json(run.machine, record.peak)},
+          {"moved_bytes", moved_json(run.machine, record.moved)},
+          {"exposed_seconds", median(record.exposed_seconds)},
+          {"predicted_step_seconds", predicted.step.count()},
+          {"predicted_exposed_seconds", predicted.exposed.count()},
+          {"bound_seconds", predicted.bound.count()},
+          {"gap", predicted.gap()},
+          {"plan_seconds", run.planned.planning.count()}};
+}
+
+void print_planned(const PlannedRun& run, const Program& program, const TrainRecord& record) {
+  const Prediction& predicted = run.planned.plan->prediction;
+  row("predicted step", fmt::format("{:.4f} s, {:.1f}% above the bound of {:.4f} s", predicted.step.count(),
+                                    predicted.gap() * 100, predicted.bound.count()));
+  row("planner", fmt::format("{}, in {:.2f} s", run.planned.plan->planner, run.planned.planning.count()));
+  row("budget",
+      fmt::format("{} of {}, {:.1f}% of the graph's peak of {}; the least is {}", readable(run.planned.fast),
+                  run.machine.tiers[0].name,
+                  100 * static_cast<double>(run.planned.fast.count) / static_cast<double>(program.peak.count),
+                  readable(program.peak), readable(run.planned.least.bytes)));
+  row("peak", peak_text(run.machine, record.peak));
+  row("moved in a step", moved_text(run.machine, record.moved));
+  row("exposed", fmt::format("{:.4f} s of a step", median(record.exposed_seconds)));
 }
 
 }  // namespace
@@ -31,40 +70,44 @@ nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, con
       {"peak_bytes", {{"dram", program.arena.count}}},
       {"graph_peak_bytes", program.peak.count},
       {"step_seconds", record.step_seconds},
-      {"median_step_seconds", record.median_step_seconds()},
+      {"median_step_seconds", median(record.step_seconds)},
       {"loss", record.loss},
       {"moved_bytes", nlohmann::json::object()},
       {"exposed_seconds", 0.0},
       {"predicted_step_seconds", nullptr},
       {"bound_seconds", nullptr},
-      {"same_bits", nullptr},
+      {"same_bits", record.same_bits ? nlohmann::json(*record.same_bits) : nlohmann::json()},
       {"seed", request.seed},
       {"threads", program.threads},
       {"parameters", parameters(program.graph)},
       {"samples_per_second", samples_per_second(setup, record)},
-      {"resident_peak_bytes", peak_resident().count},
+      {"resident_peak_bytes", record.resident.count},
+      {"first_step", record.first_step},
   };
+  if (setup.plan) json.update(planned_json(*setup.plan, record));
   if (record.test_accuracy) json["test_accuracy"] = *record.test_accuracy;
   return json;
 }
 
 void print_summary(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
   const Program& program = setup.trainer->program();
-  const auto row = [](std::string_view name, const std::string& value) {
-    fmt::print("{:<16} {}\n", name, value);
-  };
   row("model", fmt::format("{}, batch {}, {:.2f} M parameters, {} threads", request.model, setup.batch,
                            static_cast<double>(parameters(program.graph)) / 1e6, program.threads));
   row("run", how_it_ended(request, record));
   if (record.steps() > 0) {
-    row("median step", fmt::format("{:.4f} s", record.median_step_seconds()));
+    row("median step", fmt::format("{:.4f} s", median(record.step_seconds)));
     row("throughput", fmt::format("{:.1f} samples/s", samples_per_second(setup, record)));
     row("final loss", fmt::format("{:.6f}", record.loss.back()));
   }
   if (record.test_accuracy) row("test accuracy", fmt::format("{:.2f}%", *record.test_accuracy * 100));
-  row("graph peak", readable(program.peak));
-  row("arena", readable(program.arena));
-  row("peak resident", readable(peak_resident()));
+  if (setup.plan) {
+    print_planned(*setup.plan, program, record);
+  } else {
+    row("graph peak", readable(program.peak));
+    row("arena", readable(program.arena));
+  }
+  row("peak resident", readable(record.resident));
+  if (record.same_bits) row("same bits", *record.same_bits ? "yes: every loss and every tensor" : "no");
 }
 
 }  // namespace terrace::cli

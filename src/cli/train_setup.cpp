@@ -4,6 +4,7 @@
 #include "base/similar.hpp"
 #include "cli/command.hpp"
 #include "cli/model_batch.hpp"
+#include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
 #include "exec/picture_data.hpp"
@@ -11,13 +12,6 @@
 
 namespace terrace::cli {
 namespace {
-
-ModelOptions options_of(const TrainRequest& request) {
-  ModelOptions options = request.options;
-  if (request.optimizer == "sgd") options.optimizer = Optimizer{.kind = Optimizer::Kind::sgd};
-  if (request.optimizer == "adam") options.optimizer = Optimizer{.kind = Optimizer::Kind::adam};
-  return options;
-}
 
 /// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
 float usual_rate(const Graph& graph) {
@@ -71,28 +65,76 @@ void set_up_pictures(const TrainRequest& request, const Graph& graph, TrainSetup
   setup.data = std::make_unique<PictureData>(graph, *setup.pictures, request.seed);
 }
 
-}  // namespace
+void check_budget_options(const TrainRequest& request) {
+  if (!request.fast.empty()) return;
+  const auto refuse = [](std::string_view option) {
+    throw BadInput(
+        fmt::format("{} is of no use without --fast, which says how much memory to train in", option));
+  };
+  if (!request.slow.empty()) refuse("--slow");
+  if (!request.planner.empty()) refuse("--planner");
+  if (request.machine != "this") refuse("--machine");
+  if (request.same_bits) refuse("--same-bits");
+}
 
-TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
-  check_data_options(request);
-  line.show(fmt::format("building the graph of {}", request.model));
-  const Graph graph = expect(build_model(request.model, options_of(request)));
-  check_files(request);
-  TrainSetup setup;
-  setup.batch = batch_of(request.model, request.options);
-  setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
+void set_up_data(const TrainRequest& request, const Graph& graph, TrainSetup& setup, ProgressLine& line) {
   if (request.data == "fashion-mnist") {
     line.show("reading the pictures");
     set_up_pictures(request, graph, setup);
   } else {
     setup.data = std::make_unique<SyntheticData>(graph, request.seed);
   }
+}
+
+Trainer start_unlimited(const TrainRequest& request, const Graph& graph, const TrainerOptions& options,
+                        ProgressLine& line) {
   line.show(fmt::format("choosing layouts and places for {} kernels", graph.kernels.size()));
   Program program = expect(compile(graph, request.threads));
   line.show(fmt::format("taking {} of memory and setting the weights", readable(program.arena)));
-  setup.trainer = std::make_unique<Trainer>(expect(
-      Trainer::start(std::move(program), {.seed = request.seed, .learning_rate = setup.learning_rate})));
+  return expect(Trainer::start(std::move(program), options));
+}
+
+Trainer start_planned(const TrainRequest& request, const Graph& graph, const TrainerOptions& options,
+                      TrainSetup& setup, ProgressLine& line) {
+  Workload workload = expect(prepare(request.on(graph, line)));
+  if (!workload.here) {
+    throw BadInput(
+        fmt::format("machine {} is not this computer, where training happens: run `terrace "
+                    "calibrate` here, or leave out --machine",
+                    workload.machine.name));
+  }
+  const auto budget = expect(budget_of(workload, request.fast));
+  const Profile profile = expect(profile_of(workload, budget, shown_on(line)));
+  const std::string planner =
+      request.planner.empty() ? std::string(planners().front().name) : request.planner;
+  line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
+  Planned planned = expect(plan_of(workload, profile, budget, planner));
+  setup.plan = PlannedRun{std::move(workload.machine), std::move(planned)};
+  line.show(fmt::format("taking {} and setting the weights",
+                        peak_text(setup.plan->machine, setup.plan->planned.plan->budget)));
+  return expect(
+      Trainer::start(std::move(workload.program), setup.plan->planned.plan, setup.plan->machine, options));
+}
+
+}  // namespace
+
+TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
+  check_data_options(request);
+  check_budget_options(request);
+  line.show(fmt::format("building the graph of {}", request.model));
+  const Graph graph = request.training_graph();
+  check_files(request);
+  TrainSetup setup;
+  if (!request.checkpoint.empty()) setup.checkpoint = checkpoint_file(request);
+  setup.batch = batch_of(request.model, request.options);
+  setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
+  set_up_data(request, graph, setup, line);
+  const TrainerOptions options{.seed = request.seed, .learning_rate = setup.learning_rate};
+  setup.trainer =
+      std::make_unique<Trainer>(request.fast.empty() ? start_unlimited(request, graph, options, line)
+                                                     : start_planned(request, graph, options, setup, line));
   if (!request.load.empty()) expect(setup.trainer->load_weights(request.load));
+  resume(request, setup);
   return setup;
 }
 

@@ -1,0 +1,163 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/json_file.hpp"
+#include "cli/model_batch.hpp"
+#include "cli/plan_report.hpp"
+#include "cli/table.hpp"
+#include "exec/synthetic_data.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace::cli {
+namespace {
+
+constexpr int kRealSteps = 3;
+
+struct Request : WorkloadOptions {
+  std::vector<std::string> fast{"10%", "20%", "40%"};
+  std::vector<std::string> planners;  ///< none: all
+  bool real = false;
+  std::string json;
+};
+
+std::vector<std::string> planner_names(const Request& request) {
+  std::vector<std::string> names;
+  for (const PlannerInfo& info : planners()) names.emplace_back(info.name);
+  if (request.planners.empty()) return names;
+  for (const std::string& name : request.planners) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+    throw BadInput(fmt::format("there is no planner {}: choose from {}", name, fmt::join(names, ", ")));
+  }
+  return request.planners;
+}
+
+/// The first step touches memory and code for the first time, and does not count.
+std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& plan, const Told& progress) {
+  Trainer trainer = expect(Trainer::start(workload.program, plan, workload.machine, {}));
+  SyntheticData data(workload.graph(), 0);
+  std::vector<double> seconds;
+  for (std::uint64_t step = 0; step <= kRealSteps; ++step) {
+    progress(fmt::format("{}: step {}/{}", plan->planner, step, kRealSteps));
+    data.fill(step, trainer);
+    const auto start = std::chrono::steady_clock::now();
+    trainer.step();
+    if (step > 0) seconds.push_back(Seconds(std::chrono::steady_clock::now() - start).count());
+  }
+  return seconds;
+}
+
+void run_real(const Workload& workload, PlanRow& row, const Told& progress) try {
+  if (row.planned) row.measured_steps = real_steps(workload, row.planned->plan, progress);
+} catch (const EnvironmentError& error) {
+  row.reason = error.what();
+} catch (const BadInput& error) {
+  row.reason = error.what();
+}
+
+/// A budget that none of them can work with is told in their rows.
+std::vector<PlanRow> rows_of(const Request& request, const Workload& workload, const std::string& fast,
+                             const Told& progress) {
+  const auto budget = expect(budget_of(workload, fast));
+  const auto profile = profile_of(workload, budget, progress);
+  std::vector<PlanRow> rows;
+  for (const std::string& planner : planner_names(request)) {
+    progress(fmt::format("{} of fast memory: planning with {}", fast, planner));
+    if (!profile) {
+      rows.push_back({planner, budget[0], {}, profile.error().message, {}, {}, {}});
+      continue;
+    }
+    rows.push_back(plan_row(workload, *profile, budget, planner));
+    if (request.real) run_real(workload, rows.back(), progress);
+  }
+  return rows;
+}
+
+std::vector<std::string> cells(const Request& request, const Workload& workload, const PlanRow& row) {
+  std::vector<std::string> cells{readable(row.fast), row.planner};
+  if (!row.planned) {
+    cells.resize(request.real ? 8 : 7, "-");
+    cells.push_back(row.reason);
+    return cells;
+  }
+  const Prediction& predicted = row.planned->plan->prediction;
+  Bytes moved{0};
+  for (const Traffic& traffic : predicted.moved) moved += traffic.bytes;
+  cells.push_back(fmt::format("{:.4f}", predicted.step.count()));
+  if (request.real) {
+    cells.push_back(row.measured_steps.empty() ? "-" : fmt::format("{:.4f}", median(row.measured_steps)));
+  }
+  cells.insert(cells.end(),
+               {fmt::format("{:.4f}", predicted.bound.count()), fmt::format("{:.1f}%", predicted.gap() * 100),
+                readable(moved), fmt::format("{:.4f}", predicted.exposed.count()),
+                row.reason.empty() ? peak_text(workload.machine, row.planned->plan->budget) : row.reason});
+  return cells;
+}
+
+void print(const Request& request, const Workload& workload, const std::vector<PlanRow>& rows) {
+  using Align = Table::Align;
+  fmt::print("{} with batch {} on {}: a peak of {}, the least budget {}\n\n", request.model,
+             batch_of(request.model, request.options), workload.machine.name, readable(workload.program.peak),
+             readable(least_budget(workload.graph(), workload.machine).bytes));
+  std::vector<Table::Column> columns{{"fast", Align::right}, {"planner"}, {"step s", Align::right}};
+  if (request.real) columns.push_back({"measured s", Align::right});
+  for (const char* title : {"bound s", "gap", "moved", "exposed s"}) columns.push_back({title, Align::right});
+  columns.push_back({"needs"});
+  Table table(std::move(columns));
+  for (const PlanRow& row : rows) table.add(cells(request, workload, row));
+  table.print();
+}
+
+void run_compare(const Request& request) {
+  planner_names(request);  // a wrong one is met before anything takes time
+  std::unique_ptr<JsonFile> json;
+  if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  ProgressLine line;
+  line.show(fmt::format("building the graph of {}", request.model));
+  const Graph graph = request.training_graph();
+  const Workload workload = expect(prepare(request.on(graph, line)));
+  if (request.real && !workload.here) {
+    throw BadInput(fmt::format("--real needs this computer, and machine {} is another: leave out --machine",
+                               workload.machine.name));
+  }
+  std::vector<PlanRow> rows;
+  for (const std::string& fast : request.fast) {
+    auto more = rows_of(request, workload, fast, shown_on(line));
+    std::move(more.begin(), more.end(), std::back_inserter(rows));
+  }
+  line.clear();
+  if (!json) return print(request, workload, rows);
+  auto list = nlohmann::json::array();
+  for (const PlanRow& row : rows) list.push_back(to_json(request, workload, row));
+  json->write({{"rows", list}});
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("compare", "Puts planners and budgets side by side in one table");
+  add_model_options(*command, *request, ModelIs::argument);
+  add_machine_options(*command, *request);
+  command
+      ->add_option(
+          "--fast", request->fast,
+          "Budgets of fast memory, amounts or percentages of the graph's peak (default: 10%,20%,40%)")
+      ->type_name("SIZE|PCT%,...")
+      ->delimiter(',')
+      ->check(wrong_fast_budget);
+  command->add_option("--planners", request->planners, "Planners to compare (default: all)")
+      ->type_name("NAME,...")
+      ->delimiter(',');
+  command->add_flag("--real", request->real,
+                    fmt::format("Also carry out {} steps of each plan, after one to warm up", kRealSteps));
+  command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
+      ->type_name("FILE");
+  command->callback([request] { run_compare(*request); });
+}
+
+}  // namespace terrace::cli

@@ -1,0 +1,106 @@
+#include "terrace/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "base/replace_file.hpp"
+#include "cli/command.hpp"
+#include "cli/json_file.hpp"
+#include "cli/model_batch.hpp"
+#include "cli/plan_report.hpp"
+
+namespace terrace::cli {
+namespace {
+
+struct Request : WorkloadOptions {
+  std::string fast, planner;  ///< empty: all of the machine's, the first of the list
+  std::string output, json;   ///< files; empty: none
+  bool print = false;
+};
+
+struct Made {
+  Workload workload;
+  bool measured = false;
+  PlanRow row;
+
+  const Planned& planned() const { return *row.planned; }
+};
+
+Made make(const Request& request, ProgressLine& line) {
+  line.show(fmt::format("building the graph of {}", request.model));
+  const Graph graph = request.training_graph();
+  Workload workload = expect(prepare(request.on(graph, line)));
+  const auto budget = expect(budget_of(workload, request.fast));
+  const Profile profile = expect(profile_of(workload, budget, shown_on(line)));
+  const std::string planner =
+      request.planner.empty() ? std::string(planners().front().name) : request.planner;
+  line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
+  PlanRow row = plan_row(workload, profile, budget, planner);
+  if (!row.planned) throw BadInput(row.reason);
+  return {std::move(workload), profile.is_measured(), std::move(row)};
+}
+
+void print_summary(const Request& request, const Made& made) {
+  const Machine& machine = made.workload.machine;
+  const Plan& plan = made.planned().plan.plan();
+  const LeastBudget& least = made.planned().least;
+  const auto row = [](std::string_view name, const std::string& value) {
+    fmt::print("{:<14} {}\n", name, value);
+  };
+  row("plan", fmt::format("{} with batch {} on {}, by {}: {} instructions, verified", request.model,
+                          batch_of(request.model, request.options), machine.name, plan.planner,
+                          plan.instructions.size()));
+  row("times", made.measured ? "of kernels measured on this computer" : "estimated from the machine");
+  row("graph peak", readable(made.workload.program.peak));
+  row("budget", fmt::format("{} of {}; the least is {}{}", readable(made.row.fast), machine.tiers[0].name,
+                            readable(least.bytes),
+                            least.kernel ? ", for " + made.workload.graph()[least.kernel].name : ""));
+  row("needs", peak_text(machine, plan.budget));
+  row("step", fmt::format("{:.4f} s, {:.1f}% above the bound of {:.4f} s", plan.prediction.step.count(),
+                          plan.prediction.gap() * 100, plan.prediction.bound.count()));
+  row("fast only", fmt::format("{:.4f} s", made.row.fast_only.count()));
+  if (made.row.slow_only) row("slow only", fmt::format("{:.4f} s", made.row.slow_only->count()));
+  row("moves", moved_text(machine, plan.prediction.moved));
+  row("exposed", fmt::format("{:.4f} s", plan.prediction.exposed.count()));
+  row("planned in", fmt::format("{:.3f} s", made.planned().planning.count()));
+}
+
+void run_plan(const Request& request) {
+  if (!request.output.empty()) expect(check_replaceable(request.output));
+  std::unique_ptr<JsonFile> json;
+  if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  ProgressLine line;
+  const Made made = make(request, line);
+  line.clear();
+  const Plan& plan = made.planned().plan.plan();
+  if (!request.output.empty()) write_plan(plan, request.output);
+  if (json) json->write(to_json(request, made.workload, made.row));
+  if (request.print) fmt::print("{}", to_text(plan, made.workload.graph(), made.workload.machine));
+  if (!json && !request.print) print_summary(request, made);
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "Plans a model's training step: how fast it would be, and how near to the best");
+  add_model_options(*command, *request, ModelIs::argument);
+  add_machine_options(*command, *request);
+  command
+      ->add_option(
+          "--fast", request->fast,
+          "Fast memory to plan for: an amount, or a percentage of the graph's peak (default: all of it)")
+      ->type_name("SIZE|PCT%")
+      ->check(wrong_fast_budget);
+  add_planner_option(*command, request->planner);
+  command->add_option("-o,--output", request->output, "Write the plan to this file")->type_name("FILE");
+  command->add_flag("--print", request->print, "Print the plan itself, one instruction a line");
+  command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
+      ->type_name("FILE");
+  command->callback([request] { run_plan(*request); });
+}
+
+}  // namespace terrace::cli

@@ -1,0 +1,115 @@
+#include "cli/plan_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cli/model_batch.hpp"
+
+namespace terrace::cli {
+namespace {
+
+nlohmann::json seconds(const std::optional<Seconds>& time) {
+  return time ? nlohmann::json(time->count()) : nlohmann::json();
+}
+
+}  // namespace
+
+PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
+                 const std::string& planner) {
+  PlanRow row;
+  row.planner = planner;
+  row.fast = budget[0];
+  row.fast_only = KernelClock(workload.graph(), workload.machine, profile).fast_step();
+  row.slow_only = slow_only(workload, profile);
+  auto planned = plan_of(workload, profile, budget, planner);
+  if (planned) {
+    row.planned = *std::move(planned);
+  } else {
+    row.reason = planned.error().message;
+  }
+  return row;
+}
+
+double median(std::vector<double> numbers) {
+  if (numbers.empty()) return 0;
+  std::sort(numbers.begin(), numbers.end());
+  const std::size_t half = numbers.size() / 2;
+  return numbers.size() % 2 == 1 ? numbers[half] : std::midpoint(numbers[half - 1], numbers[half]);
+}
+
+std::string link_name(const Machine& machine, TierId from, TierId to) {
+  return machine[from].name + ">" + machine[to].name;
+}
+
+nlohmann::json moved_json(const Machine& machine, const std::vector<Traffic>& moved) {
+  auto json = nlohmann::json::object();
+  for (const Traffic& traffic : moved)
+    json[link_name(machine, traffic.from, traffic.to)] = traffic.bytes.count;
+  return json;
+}
+
+nlohmann::json peak_json(const Machine& machine, const std::vector<Bytes>& peak) {
+  auto json = nlohmann::json::object();
+  for (std::size_t i = 0; i < peak.size(); ++i) json[machine.tiers[i].name] = peak[i].count;
+  return json;
+}
+
+std::string moved_text(const Machine& machine, const std::vector<Traffic>& moved) {
+  std::string text;
+  for (const Traffic& traffic : moved) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", link_name(machine, traffic.from, traffic.to),
+                        readable(traffic.bytes));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak) {
+  std::string text;
+  for (std::size_t i = 0; i < peak.size(); ++i)
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", machine.tiers[i].name, readable(peak[i]));
+  return text;
+}
+
+nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row) {
+  nlohmann::json json = {{"model", options.model},
+                         {"batch", batch_of(options.model, options.options)},
+                         {"machine", workload.machine.name},
+                         {"planner", row.planner},
+                         {"budget_bytes", row.fast.count},
+                         {"predicted_step_seconds", nullptr},
+                         {"fast_only_seconds", row.fast_only.count()},
+                         {"slow_only_seconds", seconds(row.slow_only)},
+                         {"bound_seconds", nullptr},
+                         {"gap", nullptr},
+                         {"plan_seconds", nullptr},
+                         {"moved_bytes", nlohmann::json::object()},
+                         {"exposed_seconds", nullptr},
+                         {"kernels", workload.graph().kernels.size()},
+                         {"tensors", workload.graph().tensors.size()},
+                         {"verified", row.planned.has_value()},
+                         {"graph_peak_bytes", workload.program.peak.count}};
+  if (!row.planned) {
+    json["reason"] = row.reason;
+    return json;
+  }
+  const Plan& plan = row.planned->plan.plan();
+  json.update({{"predicted_step_seconds", plan.prediction.step.count()},
+               {"bound_seconds", plan.prediction.bound.count()},
+               {"gap", plan.prediction.gap()},
+               {"plan_seconds", row.planned->planning.count()},
+               {"moved_bytes", moved_json(workload.machine, plan.prediction.moved)},
+               {"exposed_seconds", plan.prediction.exposed.count()},
+               {"least_budget_bytes", row.planned->least.bytes.count},
+               {"planned_bytes", peak_json(workload.machine, plan.budget)},
+               {"instructions", plan.instructions.size()}});
+  if (!row.measured_steps.empty()) {
+    json["step_seconds"] = row.measured_steps;
+    json["median_step_seconds"] = median(row.measured_steps);
+  }
+  return json;
+}
+
+}  // namespace terrace::cli

@@ -1,0 +1,42 @@
+// What is told of a plan: the rows of `terrace plan` and `terrace compare`.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "cli/workload_options.hpp"
+#include "exec/pipeline.hpp"
+
+namespace terrace::cli {
+
+/// One planner's plan for one budget, or why there is none.
+struct PlanRow {
+  std::string planner;
+  Bytes fast;  ///< the budget of the fastest tier
+  std::optional<Planned> planned;
+  std::string reason;  ///< why there is none
+  Seconds fast_only{0};
+  std::optional<Seconds> slow_only;
+  std::vector<double> measured_steps;  ///< of a real run; none: it was not asked for or failed
+};
+
+/// Plans; a failure is kept as the row's reason.
+PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
+                 const std::string& planner);
+
+/// Of sorted or unsorted numbers; 0 of none.
+double median(std::vector<double> numbers);
+
+/// `dram>file`: a link as results name it.
+std::string link_name(const Machine& machine, TierId from, TierId to);
+nlohmann::json moved_json(const Machine& machine, const std::vector<Traffic>& moved);
+nlohmann::json peak_json(const Machine& machine, const std::vector<Bytes>& peak);
+/// `dram>file 1.20 GiB, file>dram 1.10 GiB`, or `nothing`.
+std::string moved_text(const Machine& machine, const std::vector<Traffic>& moved);
+/// `dram 1.00 GiB, file 4.10 GiB`
+std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak);
+
+nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row);
+
+}  // namespace terrace::cli

@@ -1,0 +1,46 @@
+#include <fmt/format.h>
+
+#include "base/replace_file.hpp"
+#include "cli/command.hpp"
+#include "cli/train.hpp"
+#include "data/safetensors.hpp"
+
+namespace terrace::cli {
+namespace {
+
+/// The seed decides the data, too, which the trainer knows nothing of.
+void require_seed(const TrainRequest& request, const std::filesystem::path& file) {
+  const auto checkpoint = expect(safetensors::read(file));
+  const auto seed = checkpoint.metadata().find("seed");
+  if (seed == checkpoint.metadata().end() || seed->second == std::to_string(request.seed)) return;
+  throw BadInput(fmt::format("{} was trained with seed {} and not {}: give --seed {}, or another folder",
+                             file.native(), seed->second, request.seed, seed->second));
+}
+
+}  // namespace
+
+std::filesystem::path checkpoint_file(const TrainRequest& request) {
+  const std::filesystem::path folder = request.checkpoint;
+  std::error_code refused;
+  std::filesystem::create_directories(folder, refused);
+  if (refused) {
+    throw BadInput(fmt::format("cannot make the folder {} for checkpoints ({}): name another",
+                               folder.native(), refused.message()));
+  }
+  const auto file = folder / "checkpoint.safetensors";
+  expect(check_replaceable(file));
+  return file;
+}
+
+void resume(const TrainRequest& request, TrainSetup& setup) {
+  if (setup.checkpoint.empty() || !std::filesystem::exists(setup.checkpoint)) return;
+  require_seed(request, setup.checkpoint);
+  expect(setup.trainer->load_checkpoint(setup.checkpoint));
+}
+
+void save_checkpoint(const TrainSetup& setup) {
+  const auto saved = setup.trainer->save_checkpoint(setup.checkpoint);
+  if (!saved) throw std::runtime_error(saved.error().message);
+}
+
+}  // namespace terrace::cli

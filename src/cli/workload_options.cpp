@@ -1,0 +1,83 @@
+#include "cli/workload_options.hpp"
+
+#include "cli/checks.hpp"
+#include "cli/command.hpp"
+#include "exec/fast_budget.hpp"
+#include "terrace/planner.hpp"
+
+namespace terrace::cli {
+
+Graph WorkloadOptions::training_graph() const {
+  ModelOptions chosen = options;
+  if (optimizer == "sgd") chosen.optimizer = Optimizer{.kind = Optimizer::Kind::sgd};
+  if (optimizer == "adam") chosen.optimizer = Optimizer{.kind = Optimizer::Kind::adam};
+  return expect(build_model(model, chosen));
+}
+
+WorkloadRequest WorkloadOptions::on(const Graph& graph, ProgressLine& line) const {
+  return {graph, threads, machine, slow, shown_on(line)};
+}
+
+Told shown_on(ProgressLine& line) {
+  return [&line](const std::string& text) { line.show(text); };
+}
+
+void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given) {
+  command
+      .add_option(given == ModelIs::argument ? "model" : "--model", options.model,
+                  "Name of the network: see terrace models")
+      ->type_name("MODEL")
+      ->required();
+  command.add_option("--batch", options.options.batch, "Samples per step (default: the model's own)")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command.add_option("--sequence", options.options.sequence, "Tokens in a row, for models of sequences")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command
+      .add_option("--micro-batches", options.options.micro_batches,
+                  "Equal parts that a batch is worked on in, one after the other (default: 1)")
+      ->type_name("N")
+      ->check(whole_number(std::int64_t{1}));
+  command.add_option("--optimizer", options.optimizer, "sgd or adam (default: the model's own)")
+      ->type_name("NAME")
+      ->check(one_of({"sgd", "adam"}));
+  command
+      .add_option("--threads", options.threads, "Threads to compute with (default: all this process may use)")
+      ->type_name("N")
+      ->check(whole_number(1U, 1024U));
+}
+
+void add_machine_options(CLI::App& command, WorkloadOptions& options) {
+  command
+      .add_option(
+          "--machine", options.machine,
+          "this (default: this computer), a machine of the papers (terrace calibrate --list), or a file")
+      ->type_name("NAME|FILE");
+  command
+      .add_option(
+          "--slow", options.slow,
+          "A tier of this computer beside memory; may stand several times, the fastest first (default: a "
+          "file in the cache folder)")
+      ->type_name("SPEC")
+      ->expected(1)
+      ->take_all();
+}
+
+std::string wrong_fast_budget(const std::string& text) {
+  // Any peak does: it is for percentages, whose form is checked.
+  const auto budget = parse_fast_budget(text, Bytes{1U << 30U});
+  return budget ? "" : budget.error().message;
+}
+
+CLI::Option* add_planner_option(CLI::App& command, std::string& planner) {
+  std::string names;
+  for (const PlannerInfo& info : planners()) names += (names.empty() ? "" : ", ") + std::string(info.name);
+  return command
+      .add_option(
+          "--planner", planner,
+          fmt::format("Who decides where tensors live: {} (default: {})", names, planners().front().name))
+      ->type_name("NAME");
+}
+
+}  // namespace terrace::cli

@@ -1,0 +1,38 @@
+// The options by which commands name what they work on: a model of the zoo on a machine.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/progress.hpp"
+#include "exec/workload.hpp"
+#include "terrace/models.hpp"
+
+namespace terrace::cli {
+
+struct WorkloadOptions {
+  std::string model;
+  ModelOptions options;
+  std::string optimizer;         ///< empty: the one the network was published with
+  unsigned threads = 0;          ///< 0: as many as this process can keep busy
+  std::string machine = "this";  ///< or a preset, or a file
+  std::vector<std::string> slow;
+
+  /// Throws BadInput where there is no such model or it makes no graph.
+  Graph training_graph() const;
+  /// `graph` and `line` are used as long as the request is.
+  WorkloadRequest on(const Graph& graph, ProgressLine& line) const;
+};
+
+/// What the progress of long work is shown on. It must outlive what is returned.
+Told shown_on(ProgressLine& line);
+
+enum class ModelIs { argument, option };
+void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given);
+void add_machine_options(CLI::App& command, WorkloadOptions& options);
+/// The text of `--fast`, checked before anything takes time.
+std::string wrong_fast_budget(const std::string& text);
+CLI::Option* add_planner_option(CLI::App& command, std::string& planner);
+
+}  // namespace terrace::cli

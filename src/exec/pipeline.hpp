@@ -1,0 +1,38 @@
+// The pipeline behind a workload: its profile, then a plan that the verifier accepts.
+//
+//   const Workload workload = prepare({.graph = graph}).value();
+//   const auto budget = budget_of(workload, "20%").value();
+//   const Profile profile = profile_of(workload, budget).value();
+//   Planned planned = plan_of(workload, profile, budget, "prefetch").value();
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "exec/workload.hpp"
+#include "terrace/planner.hpp"
+
+namespace terrace {
+
+/// Measured where plans can be carried out, within the budget, and kept in the cache folder; else estimated.
+/// Fails where the budget is below the least, naming the kernel and the bytes missing.
+Result<Profile> profile_of(
+    const Workload& workload, const std::vector<Bytes>& budget,
+    const Told& progress = [](const std::string&) {});
+
+struct Planned {
+  VerifiedPlan plan;
+  Bytes fast;           ///< of the fastest tier, as it was given
+  LeastBudget least;    ///< of the fastest tier that any plan needs
+  Seconds planning{0};  ///< what planning took, verifying and all
+};
+
+/// Fails as make_plan does, and where the verifier refuses the plan.
+Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
+                        std::string_view planner);
+
+/// A step with every operand in the slowest tier that kernels can use in place; nothing where that is the
+/// fastest.
+std::optional<Seconds> slow_only(const Workload& workload, const Profile& profile);
+
+}  // namespace terrace
