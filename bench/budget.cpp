@@ -84,8 +84,8 @@ json compare(const Request& request, const Case& one, int percent, Bytes peak) {
   mine->warm_up(2);
   all_memory->warm_up(2);
   Rival pytorch;
-  const int warm_up = request.quick ? 0 : 1, rounds = request.quick ? 1 : 5;
-  if (request.with_pytorch) pytorch.start([&] { return rival(one, limit); }, warm_up);
+  const int rounds = request.quick ? 1 : 5;
+  if (request.with_pytorch) pytorch.start([&] { return rival(one, limit); }, 1);
   for (int i = 0; i < rounds; ++i) {
     mine->step();
     all_memory->step();
