@@ -58,8 +58,8 @@ void print_summary(const Request& request, const Made& made) {
                             readable(least.bytes),
                             least.kernel ? ", for " + made.workload.graph()[least.kernel].name : ""));
   row("needs", peak_text(machine, plan.budget));
-  row("step", fmt::format("{:.4f} s, {:.1f}% above the bound of {:.4f} s", plan.prediction.step.count(),
-                          plan.prediction.gap() * 100, plan.prediction.bound.count()));
+  row("step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", plan.prediction.step.count(),
+                          gap_text(plan.prediction.gap()), plan.prediction.bound.count()));
   row("fast only", fmt::format("{:.4f} s", made.row.fast_only.count()));
   if (made.row.slow_only) row("slow only", fmt::format("{:.4f} s", made.row.slow_only->count()));
   row("moves", moved_text(machine, plan.prediction.moved));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -39,6 +40,8 @@ double median(std::vector<double> numbers) {
   const std::size_t half = numbers.size() / 2;
   return numbers.size() % 2 == 1 ? numbers[half] : std::midpoint(numbers[half - 1], numbers[half]);
 }
+
+std::string gap_text(double gap) { return fmt::format("{:.1f}%", std::abs(gap) < 5e-4 ? 0 : gap * 100); }
 
 std::string link_name(const Machine& machine, TierId from, TierId to) {
   return machine[from].name + ">" + machine[to].name;

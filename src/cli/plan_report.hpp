@@ -28,6 +28,8 @@ PlanRow plan_row(const Workload& workload, const Profile& profile, const std::ve
 /// Of sorted or unsorted numbers; 0 of none.
 double median(std::vector<double> numbers);
 
+/// `12.3%`. A plan as fast as the bound may differ from it by rounding.
+std::string gap_text(double gap);
 /// `dram>file`: a link as results name it.
 std::string link_name(const Machine& machine, TierId from, TierId to);
 nlohmann::json moved_json(const Machine& machine, const std::vector<Traffic>& moved);

@@ -65,8 +65,8 @@ void print(const Request& request, const Plan& plan, const Simulated& simulated)
   };
   row("plan",
       fmt::format("{}, by {} for {}, on {}", request.plan, plan.planner, request.model, machine.name));
-  row("step", fmt::format("{:.4f} s, {:.1f}% above the bound of {:.4f} s", timeline.step.count(),
-                          simulated.gap() * 100, simulated.bound.count()));
+  row("step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", timeline.step.count(),
+                          gap_text(simulated.gap()), simulated.bound.count()));
   row("planned", fmt::format("{:.4f} s", plan.prediction.step.count()));
   row("moves", moved_text(machine, timeline.moved));
   row("exposed", fmt::format("{:.4f} s", timeline.exposed.count()));

@@ -44,8 +44,8 @@ nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
 
 void print_planned(const PlannedRun& run, const Program& program, const TrainRecord& record) {
   const Prediction& predicted = run.planned.plan->prediction;
-  row("predicted step", fmt::format("{:.4f} s, {:.1f}% above the bound of {:.4f} s", predicted.step.count(),
-                                    predicted.gap() * 100, predicted.bound.count()));
+  row("predicted step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", predicted.step.count(),
+                                    gap_text(predicted.gap()), predicted.bound.count()));
   row("planner", fmt::format("{}, in {:.2f} s", run.planned.plan->planner, run.planned.planning.count()));
   row("budget",
       fmt::format("{} of {}, {:.1f}% of the graph's peak of {}; the least is {}", readable(run.planned.fast),

@@ -1,5 +1,8 @@
 #include "cli/workload_options.hpp"
 
+#include <algorithm>
+
+#include "base/similar.hpp"
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "exec/fast_budget.hpp"
@@ -70,14 +73,31 @@ std::string wrong_fast_budget(const std::string& text) {
   return budget ? "" : budget.error().message;
 }
 
-CLI::Option* add_planner_option(CLI::App& command, std::string& planner) {
-  std::string names;
-  for (const PlannerInfo& info : planners()) names += (names.empty() ? "" : ", ") + std::string(info.name);
-  return command
-      .add_option(
-          "--planner", planner,
-          fmt::format("Who decides where tensors live: {} (default: {})", names, planners().front().name))
-      ->type_name("NAME");
+namespace {
+
+std::vector<std::string_view> planner_names() {
+  std::vector<std::string_view> names;
+  for (const PlannerInfo& info : planners()) names.push_back(info.name);
+  return names;
+}
+
+}  // namespace
+
+std::string wrong_planner(const std::string& name) {
+  const auto names = planner_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return {};
+  const auto closest = similar(name, names);
+  return fmt::format("there is no planner '{}': take {}", name,
+                     enumerated(closest.empty() ? names : closest, "or"));
+}
+
+void add_planner_option(CLI::App& command, std::string& planner) {
+  command
+      .add_option("--planner", planner,
+                  fmt::format("Who decides where tensors live: {} (default: {})",
+                              enumerated(planner_names(), "or"), planners().front().name))
+      ->type_name("NAME")
+      ->check(wrong_planner);
 }
 
 }  // namespace terrace::cli

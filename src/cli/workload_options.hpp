@@ -31,8 +31,10 @@ Told shown_on(ProgressLine& line);
 enum class ModelIs { argument, option };
 void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given);
 void add_machine_options(CLI::App& command, WorkloadOptions& options);
-/// The text of `--fast`, checked before anything takes time.
+void add_planner_option(CLI::App& command, std::string& planner);
+
+/// What is wrong with the text of `--fast` or the name of a planner, before anything takes time; else empty.
 std::string wrong_fast_budget(const std::string& text);
-CLI::Option* add_planner_option(CLI::App& command, std::string& planner);
+std::string wrong_planner(const std::string& name);
 
 }  // namespace terrace::cli

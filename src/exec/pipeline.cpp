@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "profile/measure.hpp"
@@ -45,6 +46,22 @@ Bytes memory(const Workload& workload, const std::vector<Bytes>& budget) {
   return sum;
 }
 
+/// Of every tier only as much as the plan's regions reach, so that no more is taken than is used.
+void trim_budget(Plan& plan, const Workload& workload) {
+  std::vector<Bytes> reached(plan.budget.size());
+  const auto reach = [&](const Alloc& region) {
+    const Bytes size =
+        round_up(workload.graph()[region.tensor].bytes, workload.machine[region.tier].granularity);
+    Bytes& end = reached[region.tier.index];
+    end = std::max(end, Bytes{region.offset} + size);
+  };
+  for (const Alloc& region : plan.start) reach(region);
+  for (const Instruction& instruction : plan.instructions) {
+    if (const auto* region = std::get_if<Alloc>(&instruction)) reach(*region);
+  }
+  for (std::size_t i = 0; i < reached.size(); ++i) plan.budget[i] = std::min(plan.budget[i], reached[i]);
+}
+
 }  // namespace
 
 Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& budget, const Told& progress) {
@@ -66,6 +83,7 @@ Result<Planned> plan_of(const Workload& workload, const Profile& profile, const 
   const auto start = std::chrono::steady_clock::now();
   auto plan = make_plan(planner, {workload.graph(), workload.machine, profile, budget});
   if (!plan) return plan.error();
+  trim_budget(*plan, workload);
   auto verified = verify(workload.graph(), workload.machine, *std::move(plan));
   if (!verified) return verified.error();
   return Planned{*std::move(verified), budget[0], least_budget(workload.graph(), workload.machine),
