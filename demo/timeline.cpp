@@ -143,7 +143,7 @@ class Page {
   void occupancy(TierId tier) {
     const Bytes budget = picture_.plan.budget[tier.index];
     if (budget == Bytes{0}) return;
-    add("<h2>{}: {} given</h2>\n", escaped(tier_name(tier)), readable(budget));
+    add("<h2>{}: {} taken</h2>\n", escaped(tier_name(tier)), readable(budget));
     begin_svg(kChart + 2);
     add("<rect x='{}' y='1' width='{}' height='{}' fill='#f4f4f4' stroke='#888'/>\n", kLabel, kWidth, kChart);
     const Columns columns = bytes_in(tier);
@@ -182,7 +182,8 @@ class Page {
         bar(when, y(lane) + 3, kLane - 6, colour, to_text(instruction, picture_.graph, picture_.machine));
       };
       if (std::holds_alternative<Run>(instruction)) draw(0, "#2b8a8a");
-      if (std::holds_alternative<Wait>(instruction) && when.length() > Seconds{0}) draw(1, "#c0392b");
+      if (std::holds_alternative<Wait>(instruction) && when.length() > picture_.timeline.step / 2000)
+        draw(1, "#c0392b");
       if (const auto* copy = std::get_if<Copy>(&instruction))
         draw(links.at({copy->from, copy->to}), kTierColours[copy->to.index % std::size(kTierColours)]);
     }
