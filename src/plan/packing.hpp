@@ -41,6 +41,12 @@ Bytes live_bytes_bound(std::span<const PackingItem> items, Bytes alignment);
 /// pre: as for live_bytes_bound
 Packing pack(std::span<const PackingItem> items, Bytes alignment, PackingEffort effort = {});
 
+/// A valid packing in time n log n: places items in the order of time, as an allocator would that knows how
+/// long each will stay, long stays from the bottom and short ones from `limit` downwards. The best of a few
+/// ways, or the first that does not exceed `limit`. For many items, or where a little waste does not matter.
+/// pre: as for live_bytes_bound
+Packing pack_in_time_order(std::span<const PackingItem> items, Bytes alignment, Bytes limit);
+
 /// Fails with two items that overlap in both time and offsets, or one that is out of place.
 Result<void> validate(std::span<const PackingItem> items, const Packing& packing);
 

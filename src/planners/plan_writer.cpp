@@ -7,6 +7,22 @@
 #include "base/check.hpp"
 
 namespace terrace {
+namespace {
+
+/// Beyond this many regions, searching for the smallest packing takes too long.
+constexpr std::size_t kMany = 3000;
+
+/// Searches for a smaller packing only where the quick one does not fit.
+Packing pack_within(std::span<const PackingItem> items, Bytes alignment, Bytes limit, PackingEffort effort) {
+  // A tier far larger than needed is not used to its end.
+  const Bytes least = live_bytes_bound(items, alignment);
+  Packing quick = pack_in_time_order(items, alignment, std::min(limit, least + least / 8));
+  if (quick.total <= limit || items.size() > kMany) return quick;
+  Packing searched = pack(items, alignment, effort);
+  return searched.total < quick.total ? searched : quick;
+}
+
+}  // namespace
 
 PlanWriter::PlanWriter(const PlanRequest& request, std::string planner)
     : request_(request),
@@ -129,7 +145,7 @@ Packing PlanWriter::pack_together(TierId tier, PackingEffort effort) const {
     const bool ends = stay.last != kNone;
     items.push_back({size(stay.tensor, tier), ends ? stay.first : 0, ends ? stay.last : position()});
   }
-  return pack(items, request_.machine[tier].granularity, effort);
+  return pack_within(items, request_.machine[tier].granularity, request_.budget[tier.index], effort);
 }
 
 /// Where nothing else is there while the step begins or ends, what is there then lies side by side at the
@@ -150,11 +166,12 @@ std::optional<Packing> PlanWriter::pack_apart(TierId tier, PackingEffort effort)
     if (stay.first <= begun || stay.last >= ending) return std::nullopt;
     items.push_back({size(stay.tensor, tier), stay.first, stay.last});
   }
-  Packing rest = pack(items, request_.machine[tier].granularity, effort);
   Bytes bottom{};
   for (const Stay& stay : stays) {
     if (always(stay)) bottom += size(stay.tensor, tier);
   }
+  const Bytes room = request_.budget[tier.index] > bottom ? request_.budget[tier.index] - bottom : Bytes{};
+  const Packing rest = pack_within(items, request_.machine[tier].granularity, room, effort);
   Packing packing{{}, {}, rest.alignment};
   Bytes kept{}, edge = bottom;
   std::size_t next = 0;

@@ -50,7 +50,7 @@ class StepWriter {
   /// Makes those, runs the kernel and ends all regions that nobody needs any more.
   void run(std::uint32_t kernel);
   /// Restores what the start had.
-  Draft finish(PackingEffort effort = {});
+  Draft finish(PackingEffort effort = kPlanEffort);
 
  private:
   void end_spilled(TensorId tensor);

@@ -20,7 +20,7 @@ Result<Plan> plan_prefetch(const PlanRequest& request) {
   const StepUses uses(request.graph);
   const KernelClock clock(request.graph, request.machine, request.profile);
   const bool large = request.graph.kernels.size() > kLargeGraph;
-  const PackingEffort effort{large ? 0U : 2'000'000U};
+  const PackingEffort effort = large ? PackingEffort{0} : kPlanEffort;
   Result<Plan> best = Error{ErrorCode::too_large, {}};
   Seconds least{};
   for (const double reserve : std::span(kReserves).first(large ? 2 : std::size(kReserves))) {

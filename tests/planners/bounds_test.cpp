@@ -1,0 +1,194 @@
+// The bounds against every way of moving things in very small graphs.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "base/random.hpp"
+#include "planners/step_writer.hpp"
+#include "support/random_graph.hpp"
+#include "terrace/planner.hpp"
+#include "terrace/simulate.hpp"
+#include "terrace/verify.hpp"
+
+namespace terrace {
+namespace {
+
+/// Memory and a disk, slow enough to matter.
+Machine memory_and_disk(double out, double in, double loss) {
+  Machine machine;
+  machine.name = "small";
+  machine.source = "tests";
+  machine.compute = {"any", 1, 1e9};
+  machine.tiers = {{"memory", Bytes{1 << 30}, true, {1e9}, {1e9}, Seconds{0}, Bytes{64}, {}, ""},
+                   {"disk", Bytes{1 << 30}, false, {in}, {out}, Seconds{0}, Bytes{64}, {}, ""}};
+  machine.links = {{{0}, {1}, {{Bytes{64}, {out}}}, 1, loss, 1}, {{1}, {0}, {{Bytes{64}, {in}}}, 1, loss, 1}};
+  return machine;
+}
+
+/// A way to spend one gap: its place is given up before kernel `drop` and taken again before kernel `fetch`.
+struct Way {
+  std::uint32_t drop, fetch;
+};
+
+/// Tries all combinations of gaps, and of when each is given up and ended.
+class Exhaustive {
+ public:
+  explicit Exhaustive(const PlanRequest& request) : request_(request), uses_(request.graph) {
+    residency_.pinned.assign(request.graph.tensors.size(), false);
+    for (std::size_t i = 0; i < residency_.pinned.size(); ++i) {
+      residency_.pinned[i] = request.graph.tensors[i].persistent;
+    }
+    for (std::uint32_t k = 0; k < uses_.kernels(); ++k) {
+      for (const Use& use : uses_.of(k)) {
+        if (request.graph[use.tensor].persistent || use.next == kNever || !use.next_reads) continue;
+        if (use.next > k + 1) possible_.push_back({use.tensor, k, k + 1, use.next, true, true});
+      }
+    }
+  }
+
+  std::size_t size() const { return possible_.size(); }
+
+  Seconds best() {
+    try_gap(0);
+    return best_;
+  }
+
+ private:
+  void try_gap(std::size_t gap) {
+    if (gap == possible_.size()) return try_plan();
+    try_gap(gap + 1);
+    const Gap& tried = possible_[gap];
+    residency_.gaps.push_back(tried);
+    for (std::uint32_t drop = tried.after + 1; drop < tried.until; ++drop) {
+      for (std::uint32_t fetch = drop + 1; fetch <= tried.until; ++fetch) {
+        ways_.push_back({drop, fetch});
+        try_gap(gap + 1);
+        ways_.pop_back();
+      }
+    }
+    residency_.gaps.pop_back();
+  }
+
+  void try_plan() {
+    StepWriter writer(request_, uses_, residency_, "exhaustive");
+    if (!writer.begin()) return;
+    std::vector<std::uint32_t> tickets(ways_.size());
+    for (std::uint32_t k = 0; k <= uses_.kernels(); ++k) {
+      for (std::size_t i = 0; i < ways_.size(); ++i) move_before(writer, i, k, tickets[i]);
+      if (k == uses_.kernels()) break;
+      writer.run(k);
+      for (std::size_t i = 0; i < ways_.size(); ++i) {
+        if (residency_.gaps[i].after == k) tickets[i] = writer.store(residency_.gaps[i].tensor).value();
+      }
+    }
+    const Draft draft = writer.finish({0});
+    if (draft.needed[0] > request_.budget[0]) return;
+    if (!violations(request_.graph, request_.machine, draft.plan, 1).empty()) return;
+    best_ = std::min(best_, simulate(request_.graph, request_.machine, request_.profile, draft.plan).step);
+  }
+
+  void move_before(StepWriter& writer, std::size_t i, std::uint32_t kernel, std::uint32_t& ticket) {
+    const Gap& gap = residency_.gaps[i];
+    if (ways_[i].drop == kernel) {
+      writer.wait(ticket);
+      writer.drop(gap.tensor);
+    }
+    if (ways_[i].fetch == kernel) ticket = writer.fetch(gap.tensor);
+    if (gap.until == kernel) writer.wait(ticket);
+  }
+
+  const PlanRequest& request_;
+  StepUses uses_;
+  Residency residency_;
+  std::vector<Gap> possible_;
+  std::vector<Way> ways_;
+  Seconds best_{std::numeric_limits<double>::infinity()};
+};
+
+TEST(Bounds, AreNotAboveTheBestOfAllPlansOfSmallGraphs) {
+  int compared = 0, binding = 0, met = 0;
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    SplitMix random(seed);
+    RandomGraphOptions options;
+    options.kernels = 4 + static_cast<std::uint32_t>(random.below(3));
+    options.least = Bytes{1024};
+    const Graph graph = random_graph(options, seed);
+    const auto some = [&](double unit, std::uint64_t most) {
+      return unit * static_cast<double>(random.below(most));
+    };
+    const double out = 2e8 + some(2e8, 8), in = 2e8 + some(2e8, 8);
+    const Machine machine = memory_and_disk(out, in, some(0.1, 5));
+    const Profile profile = estimate(graph, machine);
+    const LeastBudget least = least_budget(graph, machine);
+    Bytes kept{};
+    for (const Tensor& tensor : graph.tensors) {
+      if (tensor.persistent) kept += round_up(tensor.bytes, Bytes{64});
+    }
+    const PlanRequest request{graph, machine, profile, {least.bytes + kept, Bytes{1 << 30}}};
+    Exhaustive search(request);
+    if (search.size() == 0 || search.size() > 3) continue;
+    const Seconds best = search.best();
+    if (best.count() == std::numeric_limits<double>::infinity()) continue;
+    ++compared;
+    const Bound bound = step_bound(request);
+    EXPECT_LE(bound.moving.count(), best.count() * (1 + 1e-9)) << "case " << seed;
+    EXPECT_LE(bound.step.count(), bound.moving.count() * (1 + 1e-9));
+    EXPECT_GE(bound.step.count(), bound.compute.count() * (1 - 1e-9));
+    if (bound.moving <= bound.compute) continue;
+    ++binding;
+    if (bound.moving.count() > best.count() * 0.9) ++met;
+  }
+  // Bounds that never bind, or that nothing comes near, would be of no use.
+  EXPECT_GT(compared, 50);
+  EXPECT_GT(binding, 20);
+  EXPECT_GT(met, binding / 2) << met << " of " << binding << " of " << compared;
+}
+
+/// A chain of two kernels with a tensor between that does not fit beside what runs meanwhile: by hand.
+TEST(Bounds, CountTheBytesThatCannotStay) {
+  Graph graph;
+  graph.name = "by hand";
+  graph.layers = {"only"};
+  const auto tensor = [&](std::string name, TensorKind kind, std::uint64_t bytes) {
+    graph.tensors.push_back({std::move(name),
+                             {static_cast<std::int64_t>(bytes / 4)},
+                             DataType::f32,
+                             kind,
+                             false,
+                             Bytes{bytes},
+                             {},
+                             {}});
+    return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
+  };
+  const TensorId in = tensor("in", TensorKind::input, 6400),
+                 kept = tensor("kept", TensorKind::activation, 64000),
+                 large = tensor("large", TensorKind::activation, 64000),
+                 out = tensor("out", TensorKind::activation, 6400);
+  const auto kernel = [&](std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+    Kernel made;
+    made.name = "k" + std::to_string(graph.kernels.size());
+    for (const TensorId id : inputs) made.inputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
+    for (const TensorId id : outputs) made.outputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
+    made.variants = {{"", Bytes{}, Seconds{1}}};
+    graph.kernels.push_back(made);
+  };
+  kernel({in}, {kept});
+  kernel({in}, {large});
+  kernel({large}, {out});
+  kernel({kept, out}, {out});
+  graph.results = {out};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+  // 6400 bytes too few during the second kernel: 0.32 s out and 0.64 s in, where each second lost costs half.
+  const Machine machine = memory_and_disk(20000, 10000, 0.5);
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{128000}, Bytes{1 << 30}}};
+  const Bound bound = step_bound(request);
+  EXPECT_DOUBLE_EQ(bound.compute.count(), 4);
+  EXPECT_NEAR(bound.transfer.count(), 0.96, 1e-9);
+  EXPECT_NEAR(bound.moving.count(), 4 + 0.5 * 0.96, 1e-9);
+  // Making it again takes a tenth of a second of its kernel, if fractions count.
+  EXPECT_NEAR(bound.step.count(), 4.1, 1e-9);
+}
+
+}  // namespace
+}  // namespace terrace
