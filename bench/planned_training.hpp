@@ -86,6 +86,7 @@ inline Training start_planned(const nlohmann::json& task) {
       {"predicted_seconds", predicted.step.count()},
       {"predicted_exposed_seconds", predicted.exposed.count()},
       {"bound_seconds", predicted.bound.count()},
+      {"fast_only_seconds", KernelClock(workload.graph(), workload.machine, profile).fast_step().count()},
       {"plan_seconds", planned.planning.count()}};
   Trainer trainer =
       Trainer::start(std::move(workload.program), planned.plan, workload.machine, training_options()).value();
