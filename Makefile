@@ -15,10 +15,10 @@ run-tests = ctest --preset $(1) -j $(JOBS)
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | awk -F': ' '{printf "make %-12s %s\n", $$1, $$2}'
 
-demo: ## works on data four times larger than its fast memory, and shows what that cost
+demo: ## trains a network in a fifth of its memory, with a disk behind it, and shows what that cost
 	$(packages) build
-	$(call build,release) --target example_larger_than_memory
-	build/release/bin/example_larger_than_memory
+	$(call build,release) --target demo
+	build/release/bin/demo
 
 test: format-check test-fast docs-check ## all tests, plain and with the address and undefined sanitizers
 	$(call build,asan)

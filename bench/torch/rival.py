@@ -87,6 +87,7 @@ def lstm(options):
 
 IMAGE_NETWORKS = {
     "resnet50": lambda options: torchvision.models.resnet50(),
+    "resnet152": lambda options: torchvision.models.resnet152(),
     "vgg16": lambda options: torchvision.models.vgg16(dropout=options.dropout),
     "mobilenet": lambda options: MobileNet(),
 }

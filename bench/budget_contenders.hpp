@@ -1,0 +1,100 @@
+// Who trains in a share of memory (budget.cpp), each as a process of its own.
+#pragma once
+
+#include <optional>
+#include <thread>
+
+#include "contender.hpp"
+
+namespace terrace::bench {
+
+struct Case {
+  std::string model;
+  std::int64_t batch = 0;
+  std::optional<std::int64_t> sequence{};
+  std::string dropout{};  ///< as published, where PyTorch's network has to be told
+
+  bool takes_images() const { return !sequence; }
+};
+
+inline const std::vector<Case>& cases() {
+  static const std::vector<Case> all{{"resnet50", 32},  {"vgg16", 8, {}, "0.5"}, {"resnet152", 8},
+                                     {"mobilenet", 32}, {"lstm", 20, 35, "0.5"}, {"gpt2", 4, 256, "0.1"}};
+  return all;
+}
+
+inline nlohmann::json task_of(const Case& one, const nlohmann::json& fast) {
+  return {{"model", one.model},
+          {"batch", one.batch},
+          {"sequence", one.sequence ? nlohmann::json(*one.sequence) : nlohmann::json()},
+          {"threads", std::thread::hardware_concurrency()},
+          {"fast", fast},
+          {"slow", nullptr},
+          {"planner", "prefetch"}};
+}
+
+using Owned = std::unique_ptr<Contender>;
+
+inline Owned ours(const std::string& program, const Case& one, int percent, Bytes limit) {
+  const nlohmann::json task = task_of(one, std::to_string(percent) + "%");
+  return std::make_unique<Contender>("terrace", std::vector{program, std::string("--contender"), task.dump()},
+                                     std::vector<std::string>{},
+                                     std::make_unique<MemoryGroup>("ours", limit, MemoryGroup::Swap::none));
+}
+
+inline Owned unlimited(const std::string& program, const Case& one) {
+  const nlohmann::json task = task_of(one, nullptr);
+  return std::make_unique<Contender>("terrace, all memory",
+                                     std::vector{program, std::string("--contender"), task.dump()},
+                                     std::vector<std::string>{});
+}
+
+/// Memory given back to the system is not swapped, so malloc's thresholds stay as they are here.
+inline Owned rival(const Case& one, Bytes limit) {
+  const std::string threads = std::to_string(std::thread::hardware_concurrency());
+  std::vector<std::string> command{"/usr/bin/python3", "bench/torch/rival.py",    "--model",   one.model,
+                                   "--batch",          std::to_string(one.batch), "--threads", threads};
+  if (one.takes_images()) command.insert(command.end(), {"--layout", "channels_last"});
+  if (one.sequence) command.insert(command.end(), {"--sequence", std::to_string(*one.sequence)});
+  if (!one.dropout.empty()) command.insert(command.end(), {"--dropout", one.dropout});
+  return std::make_unique<Contender>(
+      "pytorch, swap", command,
+      std::vector<std::string>{"OPENBLAS_CORETYPE=SkylakeX", "OPENBLAS_NUM_THREADS=" + threads,
+                               "OMP_NUM_THREADS=" + threads},
+      std::make_unique<MemoryGroup>("pytorch", limit, MemoryGroup::Swap::unlimited));
+}
+
+/// PyTorch, as long as it lives: in a small group it may be killed.
+class Rival {
+ public:
+  template <class Start>
+  void start(const Start& start, int warm_up) {
+    attempt([&] {
+      contender_ = start();
+      contender_->warm_up(warm_up);
+    });
+  }
+  void step() {
+    attempt([&] { contender_->step(); });
+  }
+  bool lives() const { return contender_ != nullptr; }
+  Contender& operator*() const { return *contender_; }
+  const std::string& end() const { return end_; }
+
+ private:
+  template <class Work>
+  void attempt(const Work& work) {
+    if (!end_.empty()) return;
+    try {
+      work();
+    } catch (const std::exception& error) {
+      end_ = error.what();
+      contender_ = nullptr;
+    }
+  }
+
+  Owned contender_;
+  std::string end_;
+};
+
+}  // namespace terrace::bench

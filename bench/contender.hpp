@@ -1,0 +1,88 @@
+// Contender: a process that does one training step when told to, answering with JSON.
+//
+// `step` answers with `seconds`, `loss` and whatever else there is to say of that step, `memory` with
+// `peak_rss_bytes`. Contenders that alternate share what the computer does meanwhile, and each has a resident
+// peak of its own.
+#pragma once
+
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "line_process.hpp"
+#include "memory_group.hpp"
+#include "report.hpp"
+
+namespace terrace::bench {
+
+class Contender {
+ public:
+  /// Waits until it is ready. `group`: the process lives in it; it may be none.
+  Contender(std::string name, const std::vector<std::string>& command,
+            const std::vector<std::string>& settings, std::unique_ptr<MemoryGroup> group = nullptr)
+      : name_(std::move(name)),
+        group_(std::move(group)),
+        process_(group_ ? group_->within(command) : command, settings),
+        ready_(nlohmann::json::parse(process_.read_line())) {}
+
+  /// Steps that do not count: memory grows, kernels are made.
+  void warm_up(int steps) {
+    for (int i = 0; i < steps; ++i) step();
+    seconds_.clear();
+  }
+
+  const nlohmann::json& step() {
+    last_ = nlohmann::json::parse(process_.ask("step"));
+    if (!std::isfinite(last_.at("loss").get<double>()))
+      throw std::runtime_error(name_ + " lost its way: the loss is no number");
+    seconds_.push_back(last_.at("seconds"));
+    return last_;
+  }
+
+  const std::string& name() const { return name_; }
+  const nlohmann::json& ready() const { return ready_; }
+  const nlohmann::json& last() const { return last_; }
+  const std::vector<double>& seconds() const { return seconds_; }
+
+  /// Everything about it, once it has done steps that count.
+  nlohmann::json summary() {
+    nlohmann::json all{{"median_seconds", median(seconds_)},
+                       {"spread", spread(seconds_)},
+                       {"seconds", seconds_},
+                       {"last_loss", last_.at("loss")}};
+    all.update(nlohmann::json::parse(process_.ask("memory")));
+    if (group_) {
+      all["group_limit_bytes"] = group_->limit().count;
+      all["group_peak_bytes"] = group_->peak().count;
+    }
+    return all;
+  }
+
+ private:
+  std::string name_;
+  std::unique_ptr<MemoryGroup> group_;  // outlives its process
+  LineProcess process_;
+  nlohmann::json ready_, last_;
+  std::vector<double> seconds_;
+};
+
+/// A folder that goes when this does.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(std::filesystem::path path) : path_(std::filesystem::absolute(std::move(path))) {
+    std::filesystem::create_directories(path_);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace terrace::bench

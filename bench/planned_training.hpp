@@ -1,0 +1,127 @@
+// Our training as a contender (contender.hpp): with all memory, or in a share of it under a plan.
+//
+// What to train is one JSON object, so that it travels as one argument:
+//   {"model": "resnet50", "batch": 32, "sequence": null, "threads": 2,
+//    "fast": "20%", "slow": null, "planner": "prefetch"}
+// `fast` null: all memory and no plan. `slow` null: a file in the cache folder.
+#pragma once
+
+#include <fstream>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/memory_limit.hpp"
+#include "exec/pipeline.hpp"
+#include "exec/synthetic_data.hpp"
+#include "exec/workload.hpp"
+#include "terrace/models.hpp"
+
+namespace terrace::bench {
+
+inline Graph graph_of(const nlohmann::json& task) {
+  ModelOptions options;
+  options.batch = task.at("batch").get<std::int64_t>();
+  if (!task.at("sequence").is_null()) options.sequence = task.at("sequence").get<std::int64_t>();
+  return build_model(task.at("model").get<std::string>(), options).value();
+}
+
+inline WorkloadRequest workload_request(const nlohmann::json& task, const Graph& graph) {
+  WorkloadRequest request{.graph = graph, .threads = task.at("threads").get<unsigned>()};
+  if (!task.at("slow").is_null()) request.slow = {task.at("slow").get<std::string>()};
+  return request;
+}
+
+/// Resident bytes as of now; the peak counts anew from here on.
+inline Bytes restart_peak_resident() {
+  std::ofstream("/proc/self/clear_refs") << 5;
+  return peak_resident();
+}
+
+inline nlohmann::json moved_json(const std::vector<Traffic>& moved, const Machine& machine) {
+  nlohmann::json all = nlohmann::json::object();
+  for (const Traffic& one : moved)
+    all[machine[one.from].name + " > " + machine[one.to].name] = one.bytes.count;
+  return all;
+}
+
+/// What a plan takes of memory: its budgets in tiers that are memory.
+inline Bytes planned_memory(const Plan& plan, const Machine& machine) {
+  Bytes sum{0};
+  for (std::size_t i = 0; i < plan.budget.size(); ++i) {
+    if (machine.tiers[i].addressable) sum += plan.budget[i];
+  }
+  return sum;
+}
+
+struct Training {
+  Machine machine;
+  Trainer trainer;
+  nlohmann::json facts;  ///< what is known before the first step
+};
+
+/// Small, so that a batch seen again and again is not learned to the end.
+inline TrainerOptions training_options() { return {.seed = 1, .learning_rate = 0.001F}; }
+
+inline Training start_unlimited(const nlohmann::json& task) {
+  Program program = compile(graph_of(task), task.at("threads").get<unsigned>()).value();
+  const Bytes before = restart_peak_resident();
+  const nlohmann::json facts{{"fixed_bytes", before.count}, {"planned_memory_bytes", program.arena.count}};
+  return {{}, Trainer::start(std::move(program), training_options()).value(), facts};
+}
+
+inline Training start_planned(const nlohmann::json& task) {
+  const Graph graph = graph_of(task);
+  Workload workload = prepare(workload_request(task, graph)).value();
+  const auto budget = budget_of(workload, task.at("fast").get<std::string>()).value();
+  const Profile profile = profile_of(workload, budget).value();
+  const Planned planned = plan_of(workload, profile, budget, task.at("planner").get<std::string>()).value();
+  const Prediction& predicted = planned.plan->prediction;
+  const Bytes before = restart_peak_resident();
+  const nlohmann::json facts{
+      {"fixed_bytes", before.count},
+      {"planned_memory_bytes", planned_memory(planned.plan.plan(), workload.machine).count},
+      {"budget_bytes", planned.fast.count},
+      {"least_budget_bytes", planned.least.bytes.count},
+      {"predicted_seconds", predicted.step.count()},
+      {"predicted_exposed_seconds", predicted.exposed.count()},
+      {"bound_seconds", predicted.bound.count()},
+      {"fast_only_seconds", KernelClock(workload.graph(), workload.machine, profile).fast_step().count()},
+      {"plan_seconds", planned.planning.count()}};
+  Trainer trainer =
+      Trainer::start(std::move(workload.program), planned.plan, workload.machine, training_options()).value();
+  return {std::move(workload.machine), std::move(trainer), facts};
+}
+
+inline nlohmann::json step(Training& training, SyntheticData& data) {
+  Trainer& trainer = training.trainer;
+  data.fill(trainer.steps_done(), trainer);
+  const auto start = std::chrono::steady_clock::now();
+  trainer.step();
+  const Seconds took = std::chrono::steady_clock::now() - start;
+  nlohmann::json answer{{"seconds", took.count()},
+                        {"loss", trainer.result(0)[0]},
+                        {"exposed_seconds", trainer.timeline().exposed.count()}};
+  if (!training.machine.tiers.empty())
+    answer["moved_bytes"] = moved_json(trainer.timeline().moved, training.machine);
+  return answer;
+}
+
+/// Says that it is ready, then obeys `step` and `memory` until `quit` or the end of the input.
+inline void obey(const nlohmann::json& task) {
+  Training training = task.at("fast").is_null() ? start_unlimited(task) : start_planned(task);
+  const Program& program = training.trainer.program();
+  SyntheticData data(program.graph, training_options().seed);
+  training.facts["parameters"] = parameters(program.graph);
+  training.facts["graph_peak_bytes"] = program.peak.count;
+  std::cout << training.facts << std::endl;
+  for (std::string line; std::getline(std::cin, line) && line != "quit";) {
+    if (line == "memory") {
+      std::cout << nlohmann::json{{"peak_rss_bytes", peak_resident().count}} << std::endl;
+    } else {
+      std::cout << step(training, data) << std::endl;
+    }
+  }
+}
+
+}  // namespace terrace::bench
