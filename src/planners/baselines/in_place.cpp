@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "planners/fit.hpp"
 #include "planners/in_place.hpp"
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace terrace {
 namespace {
 
@@ -93,9 +95,9 @@ void OnlineStep::compute(std::uint32_t kernel) {
   for (const Use& use : uses_.of(kernel)) {
     State& state = state_[use.tensor.index];
     if (use.writes) state.current = !is_fast(use.tensor);
-    state.dead = use.next == kNever && !request_.graph[use.tensor].persistent;
+    const bool dead = use.next == kNever && !request_.graph[use.tensor].persistent;
     policy_.used(use, what.phase);
-    if (!state.dead) continue;
+    if (!dead) continue;
     // A workspace holds nothing that could be moved.
     if (policy_.keeps_dead() && use.tensor != what.workspace) {
       dead_.push_back(use.tensor);

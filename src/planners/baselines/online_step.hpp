@@ -61,7 +61,7 @@ class OnlineStep {
  private:
   struct State {
     TierId where;
-    bool exists = false, current = false, dead = false, fixed = false;
+    bool exists = false, current = false, fixed = false;
     std::uint32_t busy = kNever;  ///< the kernel that needs it now
   };
   Result<void> begin();

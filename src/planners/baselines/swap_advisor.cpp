@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::size_t kPopulation = 12;
 constexpr std::uint32_t kGenerations = 12;
-constexpr std::uint8_t kFarthest = 16;  ///< kernels
+constexpr std::size_t kLargeGraph = 2000;  ///< kernels; a larger one gets fewer generations
+constexpr std::uint8_t kFarthest = 16;     ///< kernels
 
 /// One for each absence.
 struct Gene {
@@ -162,7 +163,10 @@ class Search {
 
 Result<std::uint32_t> generations_of(const PlanRequest& request) {
   const auto option = request.options.find("generations");
-  if (option == request.options.end()) return kGenerations;
+  if (option == request.options.end()) {
+    const std::size_t kernels = std::max(request.graph.kernels.size(), kLargeGraph);
+    return static_cast<std::uint32_t>(kGenerations * kLargeGraph / kernels);
+  }
   const std::string& text = option->second;
   std::uint32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

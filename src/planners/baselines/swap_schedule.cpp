@@ -1,6 +1,7 @@
 #include "planners/baselines/swap_schedule.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "planners/demand_writer.hpp"
 #include "planners/fit.hpp"
