@@ -56,8 +56,8 @@ class Trainer {
   static Result<Trainer> start(Program program, const TrainerOptions& options);
   /// The same under a plan: opens the machine's tiers, each as large as the plan's budget for it; one of
   /// budget zero is not opened. Fails as well where the plan is of another graph or machine, where a tier
-  /// has no spec on this computer or is not what the machine says, and where the disk is too small. pre:
-  /// `machine` is the one the plan was verified for
+  /// has no spec on this computer or is not what the machine says, and where the disk is too small. pre: the
+  /// machine is valid
   static Result<Trainer> start(Program program, const VerifiedPlan& plan, const Machine& machine,
                                const TrainerOptions& options);
   Trainer(Trainer&&) noexcept;

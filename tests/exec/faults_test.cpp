@@ -72,6 +72,23 @@ TEST(FailedStep, RefusesEverythingThatWouldUseItsTensors) {
   }
 }
 
+TEST(FailedSave, LeavesTheOldFileAndTheTrainerAsTheyWere) {
+  const TemporaryFolder folder;
+  Faulty faulty(fake_blocks());
+  faulty.trainer.save_weights(folder / "weights").value();
+  Trainer before = start_unlimited(small_resnet());
+  step(faulty.trainer, 1);
+  faulty.tier->fail(5, FakeTier::Fault::io_error);
+  EXPECT_THROW((void)faulty.trainer.save_weights(folder / "weights"), EnvironmentError);
+  EXPECT_FALSE(faulty.trainer.failed());
+  Trainer loaded = start_unlimited(small_resnet());
+  loaded.write("fc.weight", std::vector<float>(loaded.read("fc.weight").size()));
+  loaded.load_weights(folder / "weights").value();
+  expect_same_state(loaded, before);
+  step(before, 1);
+  expect_same_state(faulty.trainer, before);
+}
+
 /// Whichever operation of a step fails, the step says so.
 TEST(FailedStep, IsSeenWhateverOperationFails) {
   Faulty whole(fake_blocks());

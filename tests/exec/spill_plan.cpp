@@ -124,20 +124,36 @@ class Spiller {
   }
 
   void evict(const std::vector<TensorId>& leaving) {
-    std::vector<std::uint32_t> tickets;
+    std::vector<TensorId> written;
     for (const TensorId id : leaving) {
-      Known& it = known(id);
-      if (it.slow_current) continue;
+      if (known(id).slow_current) continue;
       ensure_slow(id);
-      tickets.push_back(ticket_);
-      emit(Copy{{id}, kFast, kSlow, ticket_++});
-      it.slow_current = true;
+      written.push_back(id);
+      known(id).slow_current = true;
     }
-    for (const std::uint32_t ticket : tickets) emit(Wait{ticket});
+    copy(std::move(written), kFast, kSlow);
     for (const TensorId id : leaving) {
       emit(Free{id, kFast});
       known(id).fast_offset.reset();
     }
+  }
+
+  // All at once; what lies side by side in both tiers as one.
+  void copy(std::vector<TensorId> ids, TierId from, TierId to) {
+    std::sort(ids.begin(), ids.end());
+    const std::uint32_t first = ticket_;
+    for (std::size_t i = 0; i < ids.size();) {
+      Copy together{{ids[i]}, from, to, ticket_++};
+      while (++i < ids.size() && are_neighbours(ids[i - 1], ids[i])) together.tensors.push_back(ids[i]);
+      emit(std::move(together));
+    }
+    for (std::uint32_t ticket = first; ticket < ticket_; ++ticket) emit(Wait{ticket});
+  }
+
+  bool are_neighbours(TensorId a, TensorId b) const {
+    const Known &left = tensors_[a.index], &right = tensors_[b.index];
+    return *left.fast_offset + size(a, kFast) == *right.fast_offset &&
+           left.slow_offset + size(a, kSlow) == right.slow_offset;
   }
 
   void ensure_slow(TensorId id) {
@@ -154,7 +170,7 @@ class Spiller {
       }
       evict(all);  // holes between what stayed
     }
-    std::vector<std::uint32_t> tickets;
+    std::vector<TensorId> read;
     for (const TensorId id : std::set<TensorId>(operands.begin(), operands.end())) {
       Known& it = known(id);
       if (it.pinned) continue;
@@ -165,13 +181,11 @@ class Spiller {
       if (it.fast_offset) continue;
       it.fast_offset = first_fit(size(id, kFast));
       emit(Alloc{id, kFast, *it.fast_offset});
-      const bool read = std::any_of(kernel.inputs.begin(), kernel.inputs.end(),
-                                    [&](const Operand& operand) { return operand.tensor == id; });
-      if (!read) continue;
-      tickets.push_back(ticket_);
-      emit(Copy{{id}, kSlow, kFast, ticket_++});
+      const bool is_read = std::any_of(kernel.inputs.begin(), kernel.inputs.end(),
+                                       [&](const Operand& operand) { return operand.tensor == id; });
+      if (is_read) read.push_back(id);
     }
-    for (const std::uint32_t ticket : tickets) emit(Wait{ticket});
+    copy(std::move(read), kSlow, kFast);
   }
 
   bool places_fit(const std::vector<TensorId>& operands) {

@@ -1,5 +1,6 @@
 // A naive plan that spills: before a kernel everything it does not use leaves fast memory, and its operands
-// come in. Slow regions have offsets of their own, fast ones the first hole that is large enough.
+// come in; neighbours travel together. Slow regions have offsets of their own, fast ones the first hole that
+// is large enough.
 #pragma once
 
 #include "terrace/trainer.hpp"
