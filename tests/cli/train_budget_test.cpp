@@ -1,6 +1,8 @@
 // `terrace train` within a budget, and with checkpoints, as a user meets it.
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "cli/prepared_cache.hpp"
 #include "cli/running_program.hpp"
 
@@ -114,8 +116,7 @@ TEST_F(TrainInABudget, AKilledRunLosesNoCompletedStep) {
                           "80%", "--steps", "1000000000", "--checkpoint", folder},
                          work() / "out", RunningProgram::Listener::pipe);
   ASSERT_TRUE(program.wait_for("step 1/")) << program.said();
-  while (!std::filesystem::exists(work() / "kept/checkpoint.safetensors")) {
-  }
+  while (!std::filesystem::exists(work() / "kept/checkpoint.safetensors")) std::this_thread::yield();
   program.send(SIGKILL);
   EXPECT_EQ(program.wait(), -1);
   ASSERT_EQ(run(kModel + "--steps 1 --checkpoint kept --json result.json").code, 0);
