@@ -52,18 +52,18 @@ double cold_share(const Graph& graph, KernelId kernel);
 /// too large for the caches are cold in both measurements, so that no rule about sizes is needed.
 Seconds in_step(const PlacedTime& placed, double cold_share);
 
-/// How long a kernel takes: what was measured for exactly these tiers, else what was measured in tier 0 plus,
-/// for each operand elsewhere, what reading or writing it there takes longer. Borrows the profile, whose
-/// graph and machine are not needed once it is made. Constant: any number of threads may ask.
+/// How long a kernel takes: what was measured for exactly these tiers, else the longest of what was measured
+/// in tier 0 and, for each other tier, reading and writing all operands that lie there. Borrows the profile,
+/// whose graph and machine are not needed once it is made. Constant: any number of threads may ask.
 class KernelClock {
  public:
   /// pre: the profile has every kernel and variant of the graph, with all operands in tier 0 first
   KernelClock(const Graph& graph, const Machine& machine, const Profile& profile);
   /// `tiers`: of its inputs, its outputs and its workspace, in this order.
   Seconds time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const;
-  /// What one operand costs more in this tier than in tier 0, where the placement was not measured.
-  Seconds extra(KernelId kernel, std::size_t operand, TierId tier) const {
-    return extra_[(first_operand_[kernel.index] + operand) * tiers_ + tier.index];
+  /// What reading and writing one operand in this tier takes when nothing else happens.
+  Seconds access(KernelId kernel, std::size_t operand, TierId tier) const {
+    return access_[(first_operand_[kernel.index] + operand) * tiers_ + tier.index];
   }
   /// With all operands in tier 0, the fastest variant.
   Seconds fast(KernelId kernel) const { return fast_[kernel.index]; }
@@ -74,7 +74,7 @@ class KernelClock {
   const Profile& profile_;
   std::size_t tiers_;
   std::vector<std::size_t> first_operand_;  ///< of each kernel among all operands; one more for the end
-  std::vector<Seconds> extra_;              ///< by operand, then by tier
+  std::vector<Seconds> access_;             ///< by operand, then by tier
   std::vector<double> cold_share_;
   std::vector<Seconds> fast_;
   Seconds fast_step_{0};

@@ -94,10 +94,8 @@ nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload,
                          {"tensors", workload.graph().tensors.size()},
                          {"verified", row.planned.has_value()},
                          {"graph_peak_bytes", workload.program.peak.count}};
-  if (!row.planned) {
-    json["reason"] = row.reason;
-    return json;
-  }
+  if (!row.reason.empty()) json["reason"] = row.reason;
+  if (!row.planned) return json;
   const Plan& plan = row.planned->plan.plan();
   json.update({{"predicted_step_seconds", plan.prediction.step.count()},
                {"bound_seconds", plan.prediction.bound.count()},

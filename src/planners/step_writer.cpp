@@ -69,6 +69,14 @@ void StepWriter::run(std::uint32_t kernel) {
   }
 }
 
+void StepWriter::run_again(KernelId kernel) {
+  const Kernel& what = request_.graph[kernel];
+  writer_.alloc(what.outputs[0].tensor, {0});
+  if (what.workspace) writer_.alloc(what.workspace, {0});
+  writer_.run(kernel, TierId{0});
+  if (what.workspace) drop(what.workspace);
+}
+
 void StepWriter::end_spilled(TensorId tensor) {
   for (std::uint32_t i = 1; i < request_.machine.tiers.size(); ++i) {
     if (writer_.has(tensor, {i})) writer_.free(tensor, {i});

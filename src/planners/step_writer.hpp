@@ -49,6 +49,8 @@ class StepWriter {
   Bytes missing(std::uint32_t kernel) const;
   /// Makes those, runs the kernel and ends all regions that nobody needs any more.
   void run(std::uint32_t kernel);
+  /// Runs it a second time, to have its one output again. pre: its inputs are in fast memory
+  void run_again(KernelId kernel);
   /// Restores what the start had.
   Draft finish(PackingEffort effort = kPlanEffort);
 

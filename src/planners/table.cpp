@@ -5,7 +5,10 @@
 #include "base/check.hpp"
 #include "base/similar.hpp"
 #include "planners/baselines/demand.hpp"
+#include "planners/baselines/in_place.hpp"
+#include "planners/baselines/online.hpp"
 #include "planners/baselines/prefetch.hpp"
+#include "planners/baselines/swapping.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
 
@@ -17,6 +20,17 @@ constexpr PlannerInfo kPlanners[] = {
      plan_prefetch},
     {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
     {"lru", "the longest unused leaves, when room is needed", plan_lru},
+    {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor},
+    {"capuchin", "what can be swapped unseen is swapped, what is cheap is computed again", plan_capuchin},
+    {"vdnn", "inputs of convolutions leave until backward", plan_vdnn},
+    {"ca-lmp", "CachedArrays: operands come to fast memory, the dead leave at once", plan_cached_arrays_lmp},
+    {"ca-lm", "CachedArrays: what is written comes to fast memory, the dead leave at once",
+     plan_cached_arrays_lm},
+    {"ca-l", "CachedArrays: what is written comes to fast memory, the dead leave last", plan_cached_arrays_l},
+    {"active-list", "used again means active; active and inactive change places after each layer",
+     plan_active_list},
+    {"first-touch", "a tensor stays where there was room when it was made", plan_first_touch},
+    {"all-slow", "everything in the slowest memory that kernels can use", plan_all_slow},
     {"all-fast", "everything in fast memory", plan_all_fast},
 };
 

@@ -20,14 +20,11 @@ const PlacedTime* find(const std::vector<PlacedTime>& places, std::span<const Ti
   return nullptr;
 }
 
-void add_extras(std::vector<Seconds>& extras, const Graph& graph, const Machine& machine,
-                const Kernel& kernel) {
+void add_accesses(std::vector<Seconds>& accesses, const Graph& graph, const Machine& machine,
+                  const Kernel& kernel) {
   for (std::size_t i = 0; i < operand_count(kernel); ++i) {
     const OperandUse use = operand_use(graph, kernel, i);
-    const Seconds least = access_time(machine.tiers.front(), use);
-    for (const MachineTier& tier : machine.tiers) {
-      extras.push_back(std::max(Seconds{0}, access_time(tier, use) - least));
-    }
+    for (const MachineTier& tier : machine.tiers) accesses.push_back(access_time(tier, use));
   }
 }
 
@@ -67,7 +64,7 @@ KernelClock::KernelClock(const Graph& graph, const Machine& machine, const Profi
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
     const auto& variants = profile.kernels[k].variants;
     check(variants.size() == variant_count(graph.kernels[k]), "the profile has every variant");
-    add_extras(extra_, graph, machine, graph.kernels[k]);
+    add_accesses(access_, graph, machine, graph.kernels[k]);
     first_operand_.push_back(first_operand_.back() + operand_count(graph.kernels[k]));
     cold_share_.push_back(cold_share(graph, {k}));
     fast_.push_back(fastest(variants, cold_share_.back()));
@@ -86,7 +83,13 @@ Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<cons
     if (const PlacedTime* placed = find(places, tiers)) return in_step(*placed, share);
   }
   Seconds time = in_step(places.front(), share);
-  for (std::size_t i = 0; i < tiers.size(); ++i) time += extra(kernel, i, tiers[i]);
+  for (std::uint32_t tier = 1; tier < tiers_; ++tier) {
+    Seconds there{0};
+    for (std::size_t i = 0; i < tiers.size(); ++i) {
+      if (tiers[i].index == tier) there += access(kernel, i, {tier});
+    }
+    time = std::max(time, there);
+  }
   return time;
 }
 

@@ -174,7 +174,7 @@ TEST_F(TrainCommand, RefusesModelsAndSizesThatMakeNoTraining) {
                      "--batch: '" + std::string(batch) + "' does not fit: give a whole number of at least 1");
   }
   expect_complaint("train mlp --batch 2000000", "a batch of 2000000 for mlp makes no graph: choose 1 to");
-  expect_complaint("train resnet50 --batch 1000000", "of memory and ");
+  expect_complaint("train resnet50 --batch 1000000", "of memory (dram ");
   expect_complaint("train mlp --steps 0", "--steps: '0' does not fit");
   expect_complaint("train mlp --threads 0", "--threads: '0' does not fit: give a whole number from 1 to ");
   expect_complaint("train mlp --seed -1", "--seed: '-1' does not fit");

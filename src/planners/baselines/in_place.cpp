@@ -1,0 +1,124 @@
+#include "planners/baselines/in_place.hpp"
+
+#include <fmt/format.h>
+
+#include "planners/fit.hpp"
+#include "planners/in_place.hpp"
+
+namespace terrace {
+namespace {
+
+class FirstTouch {
+ public:
+  FirstTouch(const PlanRequest& request, const StepUses& uses, std::vector<Bytes> room)
+      : graph_(request.graph),
+        machine_(request.machine),
+        uses_(uses),
+        room_(std::move(room)),
+        home_(graph_.tensors.size()),
+        writer_(request, "first-touch") {}
+
+  Result<Draft> write() {
+    if (auto begun = begin(); !begun) return begun.error();
+    for (std::uint32_t kernel = 0; kernel < uses_.kernels(); ++kernel) {
+      if (auto ran = run(kernel); !ran) return ran.error();
+    }
+    for (std::uint32_t i = 0; i < home_.size(); ++i) {
+      if (given({i}) && !writer_.has({i}, home_[i])) writer_.restore({i}, home_[i]);
+    }
+    return writer_.finish({2'000'000});
+  }
+
+ private:
+  bool given(TensorId id) const { return graph_[id].kind == TensorKind::input && !graph_[id].persistent; }
+
+  Result<void> begin() {
+    for (const bool persistent : {true, false}) {
+      for (std::uint32_t i = 0; i < home_.size(); ++i) {
+        const bool now = persistent ? graph_.tensors[i].persistent : given({i});
+        if (!now) continue;
+        if (auto found = find_home({i}); !found) return found;
+        writer_.start({i}, home_[i]);
+      }
+    }
+    return {};
+  }
+
+  Result<void> find_home(TensorId tensor) {
+    Bytes missing{};
+    for (std::uint32_t tier = 0; tier < room_.size(); ++tier) {
+      if (!machine_.tiers[tier].addressable) continue;
+      const Bytes size = writer_.size(tensor, {tier});
+      if (size <= room_[tier]) {
+        room_[tier] -= size;
+        home_[tensor.index] = {tier};
+        return {};
+      }
+      missing = size - room_[tier];
+    }
+    return Error{ErrorCode::too_large,
+                 fmt::format("the tiers that kernels can use in place are full: {} needs {} more there",
+                             graph_[tensor].name, readable(missing))};
+  }
+
+  Result<void> run(std::uint32_t kernel) {
+    for (const Use& use : uses_.of(kernel)) {
+      if (writer_.has(use.tensor, home_[use.tensor.index])) continue;
+      if (auto found = find_home(use.tensor); !found) return found;
+      writer_.alloc(use.tensor, home_[use.tensor.index]);
+    }
+    const Kernel& what = graph_.kernels[kernel];
+    std::vector<TierId> tiers;
+    for (const Operand& operand : what.inputs) tiers.push_back(home_[operand.tensor.index]);
+    for (const Operand& operand : what.outputs) tiers.push_back(home_[operand.tensor.index]);
+    if (what.workspace) tiers.push_back(home_[what.workspace.index]);
+    writer_.run({kernel}, std::move(tiers));
+    for (const Use& use : uses_.of(kernel)) {
+      if (use.next != kNever || graph_[use.tensor].persistent) continue;
+      const TierId home = home_[use.tensor.index];
+      writer_.free(use.tensor, home);
+      room_[home.index] += writer_.size(use.tensor, home);
+    }
+    return {};
+  }
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const StepUses& uses_;
+  std::vector<Bytes> room_;   ///< left in each tier
+  std::vector<TierId> home_;  ///< by tensor
+  PlanWriter writer_;
+};
+
+}  // namespace
+
+Result<Plan> plan_all_slow(const PlanRequest& request) {
+  for (auto tier = static_cast<std::uint32_t>(request.machine.tiers.size()); tier-- > 1;) {
+    if (!request.machine.tiers[tier].addressable) continue;
+    return fitted(request, write_in_place(request, StepUses(request.graph), {tier}, "all-slow"));
+  }
+  return Error{ErrorCode::unsupported,
+               fmt::format("{} has no slower tier that kernels can use in place: take another planner",
+                           request.machine.name)};
+}
+
+Result<Plan> plan_first_touch(const PlanRequest& request) {
+  constexpr int kAttempts = 8;
+  const StepUses uses(request.graph);
+  std::vector<Bytes> room = request.budget;
+  Result<Plan> plan = Error{ErrorCode::too_large, {}};
+  // Packing may need more than the bytes live at once: then the tier takes less.
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    auto draft = FirstTouch(request, uses, room).write();
+    if (!draft) return draft.error();
+    for (std::size_t tier = 0; tier < room.size(); ++tier) {
+      if (draft->needed[tier] <= request.budget[tier]) continue;
+      room[tier] -= std::min(room[tier], draft->needed[tier] - request.budget[tier]);
+    }
+    plan = fitted(request, *std::move(draft));
+    if (plan) return plan;
+  }
+  return plan;
+}
+
+}  // namespace terrace

@@ -1,0 +1,255 @@
+#include "planners/baselines/online_step.hpp"
+
+#include <fmt/format.h>
+
+namespace terrace {
+namespace {
+
+/// Of packing: a policy is recorded several times until it fits.
+constexpr PackingEffort kEffort{2'000'000};
+
+bool given(const Tensor& tensor) { return tensor.kind == TensorKind::input && !tensor.persistent; }
+
+/// Those are at hand at the step's end as at its start: they never leave.
+std::vector<bool> always_fast(const PlanRequest& request) {
+  const Graph& graph = request.graph;
+  std::vector<bool> fixed(graph.tensors.size());
+  for (const TensorId result : graph.results) {
+    fixed[result.index] = graph[result].persistent || graph[result].kind == TensorKind::input;
+  }
+  return fixed;
+}
+
+}  // namespace
+
+OnlineStep::OnlineStep(const PlanRequest& request, const StepUses& uses, Bytes capacity, std::string planner,
+                       const std::vector<bool>& pinned, OnlinePolicy& policy)
+    : request_(request),
+      uses_(uses),
+      capacity_(capacity),
+      pinned_(pinned),
+      policy_(policy),
+      writer_(request, std::move(planner)),
+      state_(request.graph.tensors.size()) {
+  const std::vector<bool> fixed = always_fast(request);
+  for (std::size_t i = 0; i < state_.size(); ++i) state_[i].fixed = fixed[i];
+}
+
+Result<std::vector<TensorId>> OnlineStep::run() {
+  if (auto begun = begin(); !begun) return begun.error();
+  for (; kernel_ <= uses_.kernels(); ++kernel_) {
+    if (auto ran = run(kernel_); !ran) return ran.error();
+  }
+  return std::move(left_);
+}
+
+Result<void> OnlineStep::begin() {
+  for (std::uint32_t i = 0; i < state_.size(); ++i) {
+    const Tensor& tensor = request_.graph.tensors[i];
+    if (!tensor.persistent && !given(tensor)) continue;
+    TierId home{0};
+    if (tensor.persistent && !pinned_[i]) {
+      const auto spill = writer_.spill_tier({i});
+      if (!spill) return spill.error();
+      home = *spill;
+    }
+    writer_.start({i}, home);
+    state_[i].exists = true;
+    state_[i].current = home != TierId{0};
+    settle({i}, home);
+  }
+  return {};
+}
+
+Result<void> OnlineStep::run(std::uint32_t kernel) {
+  for (const Use& use : uses_.of(kernel)) state_[use.tensor.index].busy = kernel;
+  if (auto room = make_room({}); !room) return room;  // the start may have had too much
+  for (const Use& use : uses_.of(kernel)) {
+    if (state_[use.tensor.index].exists) policy_.will_use(*this, use);
+  }
+  for (const Use& use : uses_.of(kernel)) {
+    if (!state_[use.tensor.index].exists) {
+      if (auto made = create(use.tensor); !made) return made;
+    } else if (!usable(use.tensor)) {
+      if (auto brought = bring(use.tensor); !brought) return brought;
+    }
+  }
+  if (kernel == uses_.kernels()) return {};
+  compute(kernel);
+  const std::vector<Kernel>& kernels = request_.graph.kernels;
+  const bool ends = kernel + 1 == kernels.size() || kernels[kernel + 1].layer != kernels[kernel].layer ||
+                    kernels[kernel + 1].phase != kernels[kernel].phase;
+  if (ends) policy_.layer_end(*this);
+  return {};
+}
+
+void OnlineStep::compute(std::uint32_t kernel) {
+  const Kernel& what = request_.graph.kernels[kernel];
+  std::vector<TierId> tiers;
+  for (const Operand& operand : what.inputs) tiers.push_back(state_[operand.tensor.index].where);
+  for (const Operand& operand : what.outputs) tiers.push_back(state_[operand.tensor.index].where);
+  if (what.workspace) tiers.push_back(state_[what.workspace.index].where);
+  writer_.run({kernel}, std::move(tiers));
+  for (const Use& use : uses_.of(kernel)) {
+    State& state = state_[use.tensor.index];
+    if (use.writes) state.current = !is_fast(use.tensor);
+    state.dead = use.next == kNever && !request_.graph[use.tensor].persistent;
+    policy_.used(use, what.phase);
+    if (!state.dead) continue;
+    // A workspace holds nothing that could be moved.
+    if (policy_.keeps_dead() && use.tensor != what.workspace) {
+      dead_.push_back(use.tensor);
+    } else {
+      end(use.tensor);
+    }
+  }
+}
+
+/// A tensor that nobody clears room for goes where kernels can use it all the same, if there is such a tier.
+Result<void> OnlineStep::create(TensorId tensor) {
+  const Bytes size = writer_.size(tensor, {0});
+  const auto spill = writer_.spill_tier(tensor);
+  const bool in_place = spill.ok() && request_.machine[*spill].addressable;
+  const bool fits = used_ + size <= capacity_;
+  TierId where{0};
+  if (!fits && in_place && !policy_.clears_for_new()) {
+    where = *spill;
+  } else if (auto room = make_room(size); !room) {
+    if (!in_place) return room;
+    where = *spill;
+  }
+  writer_.alloc(tensor, where);
+  state_[tensor.index].exists = true;
+  state_[tensor.index].current = where != TierId{0};
+  settle(tensor, where);
+  return {};
+}
+
+Result<void> OnlineStep::bring(TensorId tensor) {
+  if (is_fast(tensor)) return {};
+  if (auto room = make_room(writer_.size(tensor, {0})); !room) return room;
+  writer_.alloc(tensor, {0});
+  writer_.wait(writer_.copy(tensor, state_[tensor.index].where, {0}));
+  settle(tensor, {0});
+  return {};
+}
+
+Result<void> OnlineStep::evict(TensorId tensor) {
+  const auto spill = writer_.spill_tier(tensor);
+  if (!spill) return spill.error();
+  if (!writer_.has(tensor, *spill)) writer_.alloc(tensor, *spill);
+  State& state = state_[tensor.index];
+  if (!state.current) writer_.wait(writer_.copy(tensor, {0}, *spill));
+  writer_.free(tensor, {0});
+  state.current = true;
+  used_ -= writer_.size(tensor, {0});
+  if (pinned_[tensor.index]) left_.push_back(tensor);
+  state.where = *spill;
+  policy_.moved(tensor, false);
+  return {};
+}
+
+Result<void> OnlineStep::make_room(Bytes size) {
+  const auto may_leave = [&](TensorId tensor) {
+    const State& state = state_[tensor.index];
+    return !state.fixed && state.busy != kernel_ && request_.graph[tensor].bytes.count > 0;
+  };
+  while (used_ + size > capacity_) {
+    const auto victim = policy_.victim(may_leave);
+    const Result<void> left = victim ? evict(*victim) : Result<void>(full(used_ + size));
+    if (!left && !collect()) return left;
+  }
+  return {};
+}
+
+Error OnlineStep::full(Bytes need) const {
+  const bool ended = kernel_ == uses_.kernels();
+  return {ErrorCode::too_large,
+          fmt::format("{} needs {} of fast memory at once and {} is given",
+                      ended ? std::string("the step's end") : request_.graph.kernels[kernel_].name,
+                      readable(need), readable(capacity_))};
+}
+
+/// Whether there was anything.
+bool OnlineStep::collect() {
+  bool any = false;
+  for (const TensorId tensor : std::exchange(dead_, {})) {
+    any = any || state_[tensor.index].exists;
+    end(tensor);
+  }
+  return any;
+}
+
+/// From here on the tensor is used in this tier.
+void OnlineStep::settle(TensorId tensor, TierId where) {
+  state_[tensor.index].where = where;
+  if (where == TierId{0}) used_ += writer_.size(tensor, {0});
+  policy_.moved(tensor, where == TierId{0});
+}
+
+void OnlineStep::end(TensorId tensor) {
+  if (is_fast(tensor)) used_ -= writer_.size(tensor, {0});
+  for (std::uint32_t tier = 0; tier < request_.machine.tiers.size(); ++tier) {
+    if (writer_.has(tensor, {tier})) writer_.free(tensor, {tier});
+  }
+  state_[tensor.index].exists = false;
+  policy_.forgotten(tensor);
+}
+
+void OnlineStep::leave_only(TensorId tensor, TierId keep) {
+  for (std::uint32_t tier = 0; tier < request_.machine.tiers.size(); ++tier) {
+    if (TierId{tier} != keep && writer_.has(tensor, {tier})) writer_.free(tensor, {tier});
+  }
+}
+
+/// To where a persistent tensor lies between steps.
+void OnlineStep::go_home(TensorId tensor) {
+  if (pinned_[tensor.index]) return leave_only(tensor, {0});
+  if (!is_fast(tensor)) return;
+  const TierId home = writer_.spill_tier(tensor).value();
+  if (!state_[tensor.index].current) writer_.wait(writer_.copy(tensor, {0}, home));
+  leave_only(tensor, home);
+}
+
+Draft OnlineStep::finish() {
+  collect();
+  for (std::uint32_t i = 0; i < state_.size(); ++i) {
+    if (!state_[i].exists) continue;
+    if (request_.graph.tensors[i].persistent) {
+      go_home({i});
+    } else {
+      leave_only({i}, given(request_.graph.tensors[i]) ? TierId{0} : state_[i].where);
+    }
+  }
+  for (std::uint32_t i = 0; i < state_.size(); ++i) {
+    if (given(request_.graph.tensors[i]) && !writer_.has({i}, {0})) writer_.restore({i}, {0});
+  }
+  return writer_.finish(kEffort);
+}
+
+Result<Draft> record(const PlanRequest& request, const StepUses& uses, Bytes capacity,
+                     const std::string& planner,
+                     const std::function<std::unique_ptr<OnlinePolicy>()>& policy) {
+  constexpr int kPasses = 16;
+  std::vector<bool> pinned(request.graph.tensors.size());
+  for (std::size_t i = 0; i < pinned.size(); ++i) pinned[i] = request.graph.tensors[i].persistent;
+  for (int pass = 0;; ++pass) {
+    if (pass == kPasses) {
+      pinned = always_fast(request);
+      for (std::size_t i = 0; i < pinned.size(); ++i)
+        pinned[i] = pinned[i] && request.graph.tensors[i].persistent;
+    }
+    const std::unique_ptr<OnlinePolicy> decides = policy();
+    OnlineStep step(request, uses, capacity, planner, pinned, *decides);
+    const auto left = step.run();
+    if (!left) {
+      if (pass >= kPasses) return left.error();
+      pass = kPasses - 1;
+      continue;
+    }
+    if (left->empty()) return step.finish();
+    for (const TensorId tensor : *left) pinned[tensor.index] = false;
+  }
+}
+
+}  // namespace terrace

@@ -1,0 +1,36 @@
+// When swaps would happen if kernels never waited: one transfer at a time each way, out as early and in as
+// late as can be.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "planners/baselines/swap_schedule.hpp"
+
+namespace terrace {
+
+class SwapClock {
+ public:
+  /// pre: there is a slower tier with links both ways
+  SwapClock(const PlanRequest& request, const StepUses& uses);
+  static bool possible(const PlanRequest& request);
+
+  Seconds kernel(std::uint32_t kernel) const { return begin_[kernel + 1] - begin_[kernel]; }
+  /// Of the transfers that a stretch takes.
+  Seconds transfers(const Stretch& stretch, Bytes size) const;
+  /// What is left of a stretch when both its transfers are done; negative where it is too short for them.
+  Seconds spare(const Stretch& stretch, Bytes size) const;
+  /// Sets leave, gone and back. Returns whether all are hidden: nothing waits for any of them.
+  bool hide(std::span<Movement> movements, const Graph& graph) const;
+
+ private:
+  Seconds end_of(const Stretch& stretch) const { return begin_[stretch.until]; }
+  Seconds begin_of(const Stretch& stretch) const {
+    return stretch.after == kNever ? Seconds{0} : begin_[stretch.after + 1];
+  }
+  std::vector<Seconds> begin_;  ///< of each kernel, and of the end twice
+  const Link *out_, *in_;
+  std::uint32_t kernels_;
+};
+
+}  // namespace terrace
