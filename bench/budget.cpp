@@ -28,6 +28,10 @@ constexpr double kRatioAim = 8, kBoundAim = 1.10;
 
 volatile std::sig_atomic_t interrupted = 0;
 
+void stop_if_interrupted() {
+  if (interrupted) throw std::runtime_error("interrupted: everything it made is gone again");
+}
+
 struct Request {
   std::string program;
   bool quick = false, with_pytorch = true;
@@ -91,6 +95,7 @@ json compare(const Request& request, const Case& one, int percent, Bytes peak) {
     all_memory->step();
     require_same_bits(*mine, *all_memory);
     if (request.with_pytorch) pytorch.step();
+    stop_if_interrupted();
   }
   if (pytorch.lives() && (*pytorch).ready().at("parameters") != mine->ready().at("parameters"))
     throw std::runtime_error(one.model + ": PyTorch trains another network");
@@ -128,13 +133,15 @@ json try_case(const Request& request, const Case& one, int percent, Bytes peak) 
     print_row(row);
     return row;
   } catch (const std::exception& error) {
-    if (interrupted) throw;
+    stop_if_interrupted();
     std::printf("%s in %d%%: %s\n", one.model.c_str(), percent, error.what());
     return {{"model", one.model}, {"percent", percent}, {"failed", error.what()}, {"ratio", nullptr}};
   }
 }
 
 void run(const Request& request) {
+  if (geteuid() != 0)
+    throw std::runtime_error("this makes memory control groups and a swap file: run it as root");
   const ScratchFolder scratch("build/bench/budget-" + std::to_string(getpid()));
   setenv("XDG_CACHE_HOME", scratch.path().c_str(), 1);
   std::optional<SwapFile> swap;
@@ -144,6 +151,7 @@ void run(const Request& request) {
   for (const Case& one : cases()) {
     if (std::find(request.models.begin(), request.models.end(), one.model) == request.models.end()) continue;
     const Bytes peak = prepare_caches(one);
+    stop_if_interrupted();
     for (const int percent : request.percents) {
       rows.push_back(try_case(request, one, percent, peak));
       if (!rows.back().at("ratio").is_null()) ratios.push_back(rows.back().at("ratio"));

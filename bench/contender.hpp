@@ -18,13 +18,16 @@ namespace terrace::bench {
 
 class Contender {
  public:
-  /// Waits until it is ready. `group`: the process lives in it; it may be none.
+  /// Waits until it is ready; throws with its reason where it answers that it `refused`. `group`: the process
+  /// lives in it; it may be none.
   Contender(std::string name, const std::vector<std::string>& command,
             const std::vector<std::string>& settings, std::unique_ptr<MemoryGroup> group = nullptr)
       : name_(std::move(name)),
         group_(std::move(group)),
         process_(group_ ? group_->within(command) : command, settings),
-        ready_(nlohmann::json::parse(process_.read_line())) {}
+        ready_(nlohmann::json::parse(process_.read_line())) {
+    if (ready_.contains("refused")) throw std::runtime_error(ready_.at("refused").get<std::string>());
+  }
 
   /// Steps that do not count: memory grows, kernels are made.
   void warm_up(int steps) {

@@ -1,7 +1,7 @@
 // MemoryGroup: a control group (version 1) that limits the memory of the processes started in it.
 //
-// It lies within the group of this process, so that whatever limits this process still does. Move-only by
-// being neither: in scope means held. Its processes must have ended when it goes.
+// It lies within the group of this process, so that whatever limits this process still does. In scope
+// means held; its processes must have ended when it goes.
 #pragma once
 
 #include <unistd.h>

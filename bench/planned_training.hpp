@@ -107,9 +107,8 @@ inline nlohmann::json step(Training& training, SyntheticData& data) {
   return answer;
 }
 
-/// Says that it is ready, then obeys `step` and `memory` until `quit` or the end of the input.
-inline void obey(const nlohmann::json& task) {
-  Training training = task.at("fast").is_null() ? start_unlimited(task) : start_planned(task);
+/// Obeys `step` and `memory` until `quit` or the end of the input.
+inline void obey(Training training) {
   const Program& program = training.trainer.program();
   SyntheticData data(program.graph, training_options().seed);
   training.facts["parameters"] = parameters(program.graph);
@@ -121,6 +120,15 @@ inline void obey(const nlohmann::json& task) {
     } else {
       std::cout << step(training, data) << std::endl;
     }
+  }
+}
+
+/// Says that it is ready, or why it will never be, and obeys.
+inline void obey(const nlohmann::json& task) {
+  try {
+    obey(task.at("fast").is_null() ? start_unlimited(task) : start_planned(task));
+  } catch (const ResultError& error) {
+    std::cout << nlohmann::json{{"refused", error.what()}} << std::endl;
   }
 }
 

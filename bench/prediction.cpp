@@ -1,6 +1,6 @@
 // Claim: the simulator says how long a step takes and how much memory it needs before it is run.
 //
-//   bench/run prediction [--quick] [--tier file|emulated] [MODEL...]
+//   bench/run prediction [--quick] [--tier file|emulated] [--planners a,b] [MODEL...]
 //
 // Every planner's plan for every model and budget is simulated and executed, on a disk and on memory that is
 // emulated to be slower. The computer and the kernels are measured anew.
@@ -42,6 +42,7 @@ struct Request {
   bool quick = false;
   std::vector<std::string> models;  ///< none: all
   std::string tier;                 ///< empty: all
+  std::string planners;             ///< with commas between and around them; empty: all
 };
 
 std::vector<Case> cases(bool quick) {
@@ -148,6 +149,23 @@ json measure(const Request& request, const json& task, const std::string& tier, 
   return row;
 }
 
+/// A planner may have no plan for this budget or tier: that is no prediction, and said.
+void try_case(const Request& request, const json& task, const std::string& tier, Reference& reference,
+              json& rows) {
+  try {
+    rows.push_back(measure(request, task, tier, reference));
+  } catch (const std::exception& error) {
+    std::printf("%s %s %s %s: left out: %s\n", task.at("model").get<std::string>().c_str(), tier.c_str(),
+                task.at("fast").get<std::string>().c_str(), task.at("planner").get<std::string>().c_str(),
+                error.what());
+  }
+}
+
+bool is_asked_for(const Request& request, const PlannerInfo& planner) {
+  return request.planners.empty() ||
+         request.planners.find("," + std::string(planner.name) + ",") != std::string::npos;
+}
+
 /// A planner that holds everything in fast memory gets it.
 std::vector<std::string> budgets_of(const PlannerInfo& planner, bool quick) {
   return planner.name == "all-fast" ? std::vector<std::string>{"110%"} : budgets(quick);
@@ -157,8 +175,9 @@ void measure_model(const Request& request, const Case& one, const SlowTier& slow
   prepare_caches(task_of(one, slow, "100%", ""));
   Reference reference(request, one, slow);
   for (const PlannerInfo& planner : planners()) {
+    if (!is_asked_for(request, planner)) continue;
     for (const std::string& fast : budgets_of(planner, request.quick))
-      rows.push_back(measure(request, task_of(one, slow, fast, planner.name), slow.name, reference));
+      try_case(request, task_of(one, slow, fast, planner.name), slow.name, reference, rows);
   }
 }
 
@@ -181,7 +200,9 @@ void run(const Request& request) {
     }
   }
   if (rows.empty())
-    throw std::runtime_error("there is no such model or tier here: see the list in bench/prediction.cpp");
+    throw std::runtime_error(
+        "nothing was measured: is there such a model, tier and planner? See the list in "
+        "bench/prediction.cpp");
   const auto errors = column(rows, "error"), excess = column(rows, "excess");
   std::printf("error: median %.1f%% (aim %.0f), worst %.1f%% (aim %.0f); excess at most %.1f%% (aim %.0f)\n",
               100 * median(errors), 100 * kMedianAim, 100 * quantile(errors, 1), 100 * kWorstAim,
@@ -191,18 +212,22 @@ void run(const Request& request) {
 }
 
 Request request_of(const std::string& program, const std::vector<std::string>& arguments) {
-  Request request{program, false, {}, {}};
+  Request request{program, false, {}, {}, {}};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (arguments[i] == "--quick") {
       request.quick = true;
     } else if (arguments[i] == "--tier" && i + 1 < arguments.size()) {
       request.tier = arguments[++i];
+    } else if (arguments[i] == "--planners" && i + 1 < arguments.size()) {
+      request.planners = "," + arguments[++i] + ",";
     } else if (arguments[i].starts_with("-")) {
-      throw std::runtime_error("unknown option '" + arguments[i] + "': take --quick or --tier file|emulated");
+      throw std::runtime_error("unknown option '" + arguments[i] +
+                               "': take --quick, --tier file|emulated or --planners a,b");
     } else {
       request.models.push_back(arguments[i]);
     }
   }
+  if (request.quick && request.planners.empty()) request.planners = ",prefetch,next-use,lru,";
   return request;
 }
 
