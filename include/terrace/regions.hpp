@@ -18,8 +18,8 @@
 #include <optional>
 
 #include "terrace/bytes.hpp"
-#include "terrace/tier_spec.hpp"
 #include "terrace/result.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace {
 

@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "terrace/bytes.hpp"
-#include "terrace/tier_spec.hpp"
 #include "terrace/result.hpp"
+#include "terrace/tier_spec.hpp"
 
 namespace terrace {
 
