@@ -55,7 +55,7 @@ TEST_F(ProfileCommand, WantsToBeToldWhatToProfile) {
   expect_complaint("profile mpl --kernels", "there is no model 'mpl'");
   expect_complaint("profile mlp --kernels --steps 0", "--steps: '0' does not fit");
   expect_complaint("profile mlp --kernels --top 0", "--top: '0' does not fit");
-  expect_complaint("profile resnet50 --kernels --batch 1000000", "of memory and ");
+  expect_complaint("profile resnet50 --kernels --batch 1000000", " is available ");
 }
 
 }  // namespace

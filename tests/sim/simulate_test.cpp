@@ -151,8 +151,8 @@ TEST(Simulate, OperandsInSlowTiersSlowKernelsDown) {
   Graph graph = bare_graph({3}, {20});
   graph.kernels[0].inputs = {{{0}, {}, Bytes{20}, ""}};
   const Timeline timeline = timeline_of(graph, machine, {run(0, 0, {kSlow}), run(0, 0, {kFast})});
-  expect_interval(timeline.instructions[0], 0, 5);
-  expect_interval(timeline.instructions[1], 5, 8);
+  expect_interval(timeline.instructions[0], 0, 4);
+  expect_interval(timeline.instructions[1], 4, 7);
 }
 
 TEST(Simulate, RefusesWhatNoVerifiedPlanHolds) {
