@@ -7,6 +7,7 @@
 // does what the instructions say, and a plan that cannot be carried out at all ends in a fault.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -146,7 +147,7 @@ class PlanInterpreter {
       std::byte* to = data(tensor, copy.to);
       const std::byte* from = data(tensor, copy.from);
       if (timing_ == CopyTiming::at_copy) {
-        std::memmove(to, from, graph_[tensor].bytes.count);
+        std::copy_n(from, graph_[tensor].bytes.count, to);
       } else {
         poison(to, graph_[tensor].bytes.count);
       }
@@ -158,7 +159,7 @@ class PlanInterpreter {
     if (timing_ == CopyTiming::at_wait) {
       for (const TensorId tensor : copy->second.tensors) {
         std::byte* to = data(tensor, copy->second.to);
-        std::memmove(to, data(tensor, copy->second.from), graph_[tensor].bytes.count);
+        std::copy_n(data(tensor, copy->second.from), graph_[tensor].bytes.count, to);
       }
     }
     flying_.erase(copy);
