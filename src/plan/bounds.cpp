@@ -81,8 +81,7 @@ class Spans {
     const std::uint32_t first = uses_.first(id);
     if (first == kNever || first == 0 || !uses_.first_reads(id)) return;
     const Tensor& tensor = graph[id];
-    const bool given = tensor.kind == TensorKind::input && !tensor.persistent;
-    add({0, first - 1, static_cast<double>(tensor.bytes.count), true, given, -1});
+    add({0, first - 1, static_cast<double>(tensor.bytes.count), true, is_given(tensor), -1});
   }
 
   void add(Span span) {
@@ -196,7 +195,7 @@ LeastBudget least_budget(const Graph& graph, const Machine& machine) {
   }
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
-    if (tensor.kind == TensorKind::input && !tensor.persistent && !kept[i]) least.bytes += size({i});
+    if (is_given(tensor) && !kept[i]) least.bytes += size({i});
   }
   for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
     Bytes bytes = always;

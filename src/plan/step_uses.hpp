@@ -12,6 +12,9 @@ namespace terrace {
 
 constexpr std::uint32_t kNever = std::numeric_limits<std::uint32_t>::max();
 
+/// Filled anew before every step.
+inline bool is_given(const Tensor& tensor) { return tensor.kind == TensorKind::input && !tensor.persistent; }
+
 struct Use {
   TensorId tensor;
   bool reads = false, writes = false;

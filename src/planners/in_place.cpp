@@ -5,11 +5,8 @@ namespace terrace {
 Draft write_in_place(const PlanRequest& request, const StepUses& uses, TierId tier, std::string planner) {
   const Graph& graph = request.graph;
   PlanWriter writer(request, std::move(planner));
-  const auto given = [&](TensorId id) {
-    return graph[id].kind == TensorKind::input && !graph[id].persistent;
-  };
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    if (graph.tensors[i].persistent || given({i})) writer.start({i}, tier);
+    if (graph.tensors[i].persistent || is_given(graph.tensors[i])) writer.start({i}, tier);
   }
   for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
     for (const Use& use : uses.of(k)) {
@@ -21,7 +18,7 @@ Draft write_in_place(const PlanRequest& request, const StepUses& uses, TierId ti
     }
   }
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    if (given({i}) && !writer.has({i}, tier)) writer.restore({i}, tier);
+    if (is_given(graph.tensors[i]) && !writer.has({i}, tier)) writer.restore({i}, tier);
   }
   return writer.finish();
 }

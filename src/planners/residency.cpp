@@ -62,7 +62,7 @@ class Walk {
       State& state = state_[i];
       state.next_use = uses_.first({i});
       state.next_reads = uses_.first_reads({i});
-      if (residency_.pinned[i] || (tensor.kind == TensorKind::input && !tensor.persistent)) {
+      if (residency_.pinned[i] || is_given(tensor)) {
         settle(i);
       } else if (tensor.persistent) {
         state.stored = true;
@@ -218,7 +218,7 @@ Residency nothing_stays(const PlanRequest& request, const StepUses& uses) {
   const Graph& graph = request.graph;
   Residency residency{always_pinned(request), {}};
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    const bool given = graph.tensors[i].kind == TensorKind::input && !graph.tensors[i].persistent;
+    const bool given = is_given(graph.tensors[i]);
     if (residency.pinned[i] || !(given || graph.tensors[i].persistent)) continue;
     const bool reads = uses.first_reads({i});
     const std::uint32_t first = std::min(uses.first({i}), uses.kernels());

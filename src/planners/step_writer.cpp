@@ -22,7 +22,7 @@ StepWriter::StepWriter(const PlanRequest& request, const StepUses& uses, const R
 Result<void> StepWriter::begin() {
   for (std::uint32_t i = 0; i < request_.graph.tensors.size(); ++i) {
     const Tensor& tensor = request_.graph.tensors[i];
-    if (residency_.pinned[i] || (tensor.kind == TensorKind::input && !tensor.persistent)) {
+    if (residency_.pinned[i] || is_given(tensor)) {
       writer_.start({i}, {0});
     } else if (tensor.persistent) {
       const auto tier = writer_.spill_tier({i});
@@ -86,8 +86,7 @@ void StepWriter::end_spilled(TensorId tensor) {
 Draft StepWriter::finish(PackingEffort effort) {
   for (std::uint32_t i = 0; i < request_.graph.tensors.size(); ++i) {
     const Tensor& tensor = request_.graph.tensors[i];
-    const bool given = tensor.kind == TensorKind::input && !tensor.persistent;
-    if (given && !is_fast({i})) writer_.restore({i}, {0});
+    if (is_given(tensor) && !is_fast({i})) writer_.restore({i}, {0});
     if (!tensor.persistent) end_spilled({i});
   }
   return writer_.finish(effort);

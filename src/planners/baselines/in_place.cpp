@@ -26,18 +26,16 @@ class FirstTouch {
       if (auto ran = run(kernel); !ran) return ran.error();
     }
     for (std::uint32_t i = 0; i < home_.size(); ++i) {
-      if (given({i}) && !writer_.has({i}, home_[i])) writer_.restore({i}, home_[i]);
+      if (is_given(graph_.tensors[i]) && !writer_.has({i}, home_[i])) writer_.restore({i}, home_[i]);
     }
     return writer_.finish({2'000'000});
   }
 
  private:
-  bool given(TensorId id) const { return graph_[id].kind == TensorKind::input && !graph_[id].persistent; }
-
   Result<void> begin() {
     for (const bool persistent : {true, false}) {
       for (std::uint32_t i = 0; i < home_.size(); ++i) {
-        const bool now = persistent ? graph_.tensors[i].persistent : given({i});
+        const bool now = persistent ? graph_.tensors[i].persistent : is_given(graph_.tensors[i]);
         if (!now) continue;
         if (auto found = find_home({i}); !found) return found;
         writer_.start({i}, home_[i]);

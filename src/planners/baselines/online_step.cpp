@@ -10,8 +10,6 @@ namespace {
 /// Of packing: a policy is recorded several times until it fits.
 constexpr PackingEffort kEffort{2'000'000};
 
-bool given(const Tensor& tensor) { return tensor.kind == TensorKind::input && !tensor.persistent; }
-
 /// Those are at hand at the step's end as at its start: they never leave.
 std::vector<bool> always_fast(const PlanRequest& request) {
   const Graph& graph = request.graph;
@@ -48,7 +46,7 @@ Result<std::vector<TensorId>> OnlineStep::run() {
 Result<void> OnlineStep::begin() {
   for (std::uint32_t i = 0; i < state_.size(); ++i) {
     const Tensor& tensor = request_.graph.tensors[i];
-    if (!tensor.persistent && !given(tensor)) continue;
+    if (!tensor.persistent && !is_given(tensor)) continue;
     TierId home{0};
     if (tensor.persistent && !pinned_[i]) {
       const auto spill = writer_.spill_tier({i});
@@ -220,11 +218,11 @@ Draft OnlineStep::finish() {
     if (request_.graph.tensors[i].persistent) {
       go_home({i});
     } else {
-      leave_only({i}, given(request_.graph.tensors[i]) ? TierId{0} : state_[i].where);
+      leave_only({i}, is_given(request_.graph.tensors[i]) ? TierId{0} : state_[i].where);
     }
   }
   for (std::uint32_t i = 0; i < state_.size(); ++i) {
-    if (given(request_.graph.tensors[i]) && !writer_.has({i}, {0})) writer_.restore({i}, {0});
+    if (is_given(request_.graph.tensors[i]) && !writer_.has({i}, {0})) writer_.restore({i}, {0});
   }
   return writer_.finish(kEffort);
 }

@@ -41,9 +41,7 @@ void PrefetchWriter::plan_occupancy() {
   for (const Gap& gap : gaps_) out[gap.tensor.index] = out[gap.tensor.index] || gap.after == kNever;
   for (std::uint32_t i = 0; i < out.size(); ++i) {
     const auto size = static_cast<std::int64_t>(writer_.fast_size({i}).count);
-    const Tensor& tensor = request_.graph.tensors[i];
-    const bool here = residency_.pinned[i] || (tensor.kind == TensorKind::input && !tensor.persistent);
-    if (!here) continue;
+    if (!residency_.pinned[i] && !is_given(request_.graph.tensors[i])) continue;
     used_ += size;
     const std::uint32_t first = uses_.first({i});
     if (!out[i] && first > 0) planned_.add(0, std::min(first, end + 1) - 1, size);

@@ -10,8 +10,6 @@
 namespace terrace {
 namespace {
 
-bool given(const Tensor& tensor) { return tensor.kind == TensorKind::input && !tensor.persistent; }
-
 Bytes fast_size(const PlanRequest& request, TensorId tensor) {
   return round_up(request.graph[tensor].bytes, request.machine.tiers[0].granularity);
 }
@@ -118,8 +116,8 @@ std::vector<std::int64_t> bytes_if_all_stay(const PlanRequest& request, const St
     const Tensor& tensor = graph.tensors[i];
     const auto size = static_cast<std::int64_t>(fast_size(request, {i}).count);
     const bool unused = last[i] == kNever;
-    if (unused && !tensor.persistent && !given(tensor)) continue;
-    bytes[tensor.persistent || given(tensor) ? 0 : uses.first({i})] += size;
+    if (unused && !tensor.persistent && !is_given(tensor)) continue;
+    bytes[tensor.persistent || is_given(tensor) ? 0 : uses.first({i})] += size;
     bytes[(tensor.persistent || unused ? end : last[i]) + 1] -= size;
   }
   for (std::size_t k = 1; k < bytes.size(); ++k) bytes[k] += bytes[k - 1];
