@@ -13,9 +13,7 @@
 namespace terrace::cli {
 namespace {
 
-struct Request : WorkloadOptions {
-  std::string plan, json;
-};
+using Request = PlanFileOptions;
 
 Workload workload_of(const Request& request, const Plan& plan, ProgressLine& line) {
   const Graph graph = request.training_graph();
@@ -88,13 +86,7 @@ void run_verify(const Request& request) {
 void add_verify(CLI::App& app) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("verify", "Proves a plan safe, or lists what is wrong with it");
-  command->add_option("plan", request->plan, "A file that terrace plan -o wrote")
-      ->type_name("PLAN")
-      ->required();
-  add_model_options(*command, *request, ModelIs::option);
-  add_machine_options(*command, *request);
-  command->add_option("--json", request->json, "Write the result to this file instead of printing it")
-      ->type_name("FILE");
+  add_plan_file_options(*command, *request);
   command->callback([request] { run_verify(*request); });
 }
 

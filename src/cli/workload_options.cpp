@@ -100,4 +100,14 @@ void add_planner_option(CLI::App& command, std::string& planner) {
       ->check(wrong_planner);
 }
 
+void add_plan_file_options(CLI::App& command, PlanFileOptions& options) {
+  command.add_option("plan", options.plan, "A file that terrace plan -o wrote")
+      ->type_name("PLAN")
+      ->required();
+  add_model_options(command, options, ModelIs::option);
+  add_machine_options(command, options);
+  command.add_option("--json", options.json, "Write the result to this file instead of printing it")
+      ->type_name("FILE");
+}
+
 }  // namespace terrace::cli

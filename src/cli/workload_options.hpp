@@ -28,6 +28,12 @@ struct WorkloadOptions {
 /// What the progress of long work is shown on. It must outlive what is returned.
 Told shown_on(ProgressLine& line);
 
+/// Of commands that read a plan, which does not hold the graph it is for.
+struct PlanFileOptions : WorkloadOptions {
+  std::string plan, json;  ///< files; no `json`: tables are printed
+};
+void add_plan_file_options(CLI::App& command, PlanFileOptions& options);
+
 enum class ModelIs { argument, option };
 void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given);
 void add_machine_options(CLI::App& command, WorkloadOptions& options);
