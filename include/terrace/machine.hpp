@@ -45,6 +45,7 @@ struct Link {
   double both_ways = 1;     ///< share of the rate that is left while the opposite link is busy, too
   double compute_loss = 0;  ///< share of the kernels' speed that is lost while the link is busy
   unsigned threads = 1;     ///< copying threads the rates were measured with
+  double while_computing = 1;  ///< share of the rate that is left while kernels run
   bool operator==(const Link&) const = default;
 
   /// How long one transfer takes when nothing else happens. Above the largest size its rate stays; below the

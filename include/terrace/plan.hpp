@@ -8,9 +8,9 @@
 //   ticket     names a transfer; each is used once
 //
 // A step starts with the regions of `start`: those of persistent tensors, at least one each, and one of every
-// input, in an addressable tier, where it is filled before the step. It ends with exactly those again, the
-// persistent ones with the last value of their tensor, beside regions of results: each result has one in an
-// addressable tier, and all it has hold its last value. What inputs hold then does not matter.
+// other input, in an addressable tier, where it is filled before the step. It ends with exactly those again,
+// the persistent ones with the last value of their tensor, beside regions of results: each result has one in
+// an addressable tier, and all it has hold its last value. What inputs hold then does not matter.
 //
 // Kernels may run in any order and again, as long as each reads, in the tiers its instruction states, the
 // values it reads in the graph's order. It leaves new values in the tiers stated for its outputs and writes

@@ -10,8 +10,8 @@
 //
 // Beyond its tiers a trainer holds the kernels' primitives and, where a tier is a disk, 8 MiB for requests
 // that are not aligned and 4 MiB of staging. A step takes no memory but the mover's few notes about each
-// transfer, which it gives back. Reading, writing, saving and loading take memory for two copies of one
-// tensor.
+// transfer, which it gives back. Reading, writing, saving and loading weights take memory for two copies of
+// one tensor; writing a checkpoint takes 4 MiB.
 #pragma once
 
 #include <cstddef>
@@ -47,6 +47,8 @@ struct TrainerOptions {
   float learning_rate = 0.01F;
   /// For tests: opens the tiers instead of `open_tier`.
   std::function<Result<std::unique_ptr<Tier>>(const TierSpec&)> open = {};
+  /// For tests: called by the writing thread before it reads a tensor of a checkpoint.
+  std::function<void()> before_each_kept = {};
 };
 
 class Trainer {
@@ -85,6 +87,13 @@ class Trainer {
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;
 
+  /// From the next step on another plan is carried out, on the same tiers, whatever rates the machine says
+  /// they have. What outlives steps goes through a file in `folder`, which is gone afterwards. Fails, and
+  /// changes nothing, as `start` does and where the plan needs more of a tier than is open; throws
+  /// EnvironmentError where a disk fails, and names the file where that has the only sound state.
+  Result<void> change_plan(const VerifiedPlan& plan, const Machine& machine,
+                           const std::filesystem::path& folder);
+
   /// A persistent tensor (a weight, a state, running statistics), row-major as PyTorch stores it. pre: there
   /// is one
   std::vector<float> read(std::string_view name) const;
@@ -99,7 +108,13 @@ class Trainer {
   /// training goes on with the same bits, under any plan. The file at `path` is replaced as a whole: whatever
   /// happens, what is there is the old checkpoint or the new one. Fails where the path is none to write to;
   /// throws EnvironmentError where the disk is full or fails.
-  Result<void> save_checkpoint(const std::filesystem::path& path) const;
+  Result<void> save_checkpoint(const std::filesystem::path& path);
+  /// The same behind the steps that follow: they are held back only before they change what is not written
+  /// yet. Waits for the one before and fails as that does. What becomes of this one `finish_checkpoint`
+  /// says; destroying the trainer waits, too, and drops an error.
+  Result<void> start_checkpoint(const std::filesystem::path& path);
+  /// Returns when the checkpoint that was started is written. Does nothing where none was.
+  Result<void> finish_checkpoint();
   /// Fails, and changes nothing, where the file is damaged or of another graph. Ends `failed`.
   Result<void> load_checkpoint(const std::filesystem::path& path);
 

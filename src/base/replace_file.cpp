@@ -57,8 +57,12 @@ class Replacement {
     const Descriptor file(create());
     if (file.number() < 0) return refused_create(errno);
     reserve(file.number());
-    for (std::size_t i = 0; i < pieces.count; ++i) write(file.number(), pieces.make(i));
-    check(written_ == size_.count, "the pieces of a file are as large as they were said to be");
+    while (written_ < size_.count) {
+      const auto piece = pieces.next();
+      check(!piece.empty() && piece.size() <= size_.count - written_,
+            "the pieces of a file are as large as they were said to be");
+      write(file.number(), piece);
+    }
     if (fsync(file.number()) != 0) give_up(errno);
     if (rename(temporary_.c_str(), path_.c_str()) != 0) give_up(errno);
     temporary_.clear();
@@ -192,7 +196,11 @@ Result<void> replace_file(const std::filesystem::path& path,
                           std::span<const std::span<const std::byte>> pieces) {
   Bytes size{0};
   for (const auto piece : pieces) size += Bytes{piece.size()};
-  return replace_file(path, Pieces{pieces.size(), size, [&](std::size_t i) { return pieces[i]; }});
+  auto piece = pieces.begin();
+  return replace_file(path, Pieces{size, [&] {
+                                     while (piece->empty()) ++piece;
+                                     return *piece++;
+                                   }});
 }
 
 Result<void> replace_file(const std::filesystem::path& path, const Pieces& pieces) {

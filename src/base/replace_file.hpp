@@ -19,13 +19,12 @@ namespace terrace {
 Result<void> replace_file(const std::filesystem::path& path,
                           std::span<const std::span<const std::byte>> pieces);
 
-/// Pieces made one after the other, so that they need not all be in memory: `make(i)` is called for 0, 1, ...
-/// `count` - 1, and what it returned is used until the next call. What it throws leaves the old file
-/// untouched.
+/// Pieces made one after the other, so that they need not all be in memory: `next` is called until what it
+/// returned is `total` long; each piece is used until the next call. What it throws leaves the old file
+/// untouched. pre: no piece is empty, or longer than what is left
 struct Pieces {
-  std::size_t count = 0;
-  Bytes total;  ///< of all
-  std::function<std::span<const std::byte>(std::size_t)> make;
+  Bytes total;
+  std::function<std::span<const std::byte>()> next;
 };
 Result<void> replace_file(const std::filesystem::path& path, const Pieces& pieces);
 

@@ -51,13 +51,14 @@ void print_links(const Machine& machine) {
   std::vector<Table::Column> columns{{"link, GB/s"}};
   for (const SizedRate& point : machine.links[0].rates)
     columns.push_back({to_string(point.size), Align::right});
-  for (const char* title : {"both ways", "kernels lose", "threads"}) columns.push_back({title, Align::right});
+  for (const char* title : {"both ways", "beside kernels", "kernels lose", "threads"})
+    columns.push_back({title, Align::right});
   Table table(std::move(columns));
   for (const Link& link : machine.links) {
     std::vector<std::string> cells{fmt::format("{} > {}", machine[link.from].name, machine[link.to].name)};
     for (const SizedRate& point : link.rates) cells.push_back(gigabytes(point.rate));
-    cells.insert(cells.end(),
-                 {percent(link.both_ways), percent(link.compute_loss), std::to_string(link.threads)});
+    cells.insert(cells.end(), {percent(link.both_ways), percent(link.while_computing),
+                               percent(link.compute_loss), std::to_string(link.threads)});
     table.add(std::move(cells));
   }
   fmt::print("\n");

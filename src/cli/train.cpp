@@ -85,9 +85,12 @@ void add_budget_options(CLI::App& command, TrainRequest& request) {
   add_planner_option(command, request.planner);
   command.add_flag("--same-bits", request.same_bits,
                    "Train again with all memory, and compare every loss and every tensor bit by bit");
+  command.add_flag("!--no-adjust", request.adjust,
+                   "Keep the plan when the computer turns out faster or slower than measured");
   command
       .add_option("--checkpoint", request.checkpoint,
-                  "Folder to keep the state of training in; a run that finds one there goes on from it")
+                  "Folder to keep the state of training in, written behind the next step; a run that finds "
+                  "one there goes on from it")
       ->type_name("DIR");
   command
       .add_option("--checkpoint-every", request.checkpoint_every,

@@ -13,6 +13,7 @@
 #include "cli/progress.hpp"
 #include "cli/workload_options.hpp"
 #include "data/fashion_mnist.hpp"
+#include "exec/adjuster.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/training_data.hpp"
 
@@ -28,6 +29,7 @@ struct TrainRequest : WorkloadOptions {
   std::string save, load, json;  ///< files; empty: none
   std::string fast, planner;     ///< empty: all memory it needs, the first of the list
   bool same_bits = false;
+  bool adjust = true;      ///< plan again when the computer has drifted
   std::string checkpoint;  ///< a folder; empty: none
   std::int64_t checkpoint_every = 1;
 };
@@ -36,6 +38,7 @@ struct TrainRequest : WorkloadOptions {
 struct PlannedRun {
   Machine machine;
   Planned planned;
+  std::unique_ptr<Adjuster> adjuster;  ///< none: the plan stays
 };
 
 /// Everything training needs. The data borrow the pictures, so both stay where they are.
@@ -52,6 +55,13 @@ struct TrainSetup {
 /// Throws BadInput where something asked for is not there or does not fit, as early as it can be known.
 TrainSetup set_up(const TrainRequest& request, ProgressLine& line);
 
+/// The plan was changed.
+struct PlannedAgain {
+  std::int64_t step = 0;  ///< after it
+  Drift drift;
+  Seconds before{0}, after{0};  ///< a step, as predicted
+};
+
 struct TrainRecord {
   enum class End { complete, interrupted, diverged } end = End::complete;
   std::int64_t first_step = 0;          ///< those before it were done by an earlier run
@@ -62,6 +72,7 @@ struct TrainRecord {
   std::vector<Traffic> moved;  ///< by a step
   std::vector<Bytes> peak;     ///< of each tier
   Bytes resident;              ///< the most this process had
+  std::vector<PlannedAgain> planned_again;
   std::optional<double> test_accuracy;
   std::optional<bool> same_bits;
   std::string difference;  ///< the first that was found
@@ -78,7 +89,12 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
 std::filesystem::path checkpoint_file(const TrainRequest& request);
 /// Goes on where an earlier run ended, if it left a checkpoint. Throws BadInput where that is of another run.
 void resume(const TrainRequest& request, TrainSetup& setup);
-void save_checkpoint(const TrainSetup& setup);
+/// Written behind the next step. Throws where that, or the one before it, fails.
+void start_checkpoint(const TrainSetup& setup);
+void finish_checkpoint(const TrainSetup& setup);
+
+/// After a step: changes the plan where the computer has drifted from what it was made for.
+void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line);
 
 /// Trains the same with everything in memory and compares every loss and every tensor that outlives steps.
 void compare_bits(const TrainRequest& request, TrainSetup& setup, TrainRecord& record,

@@ -17,6 +17,10 @@ void require_seed(const TrainRequest& request, const std::filesystem::path& file
                              file.native(), seed->second, request.seed, seed->second));
 }
 
+void require_saved(const Result<void>& saved) {
+  if (!saved) throw std::runtime_error(saved.error().message);
+}
+
 }  // namespace
 
 std::filesystem::path checkpoint_file(const TrainRequest& request) {
@@ -38,9 +42,10 @@ void resume(const TrainRequest& request, TrainSetup& setup) {
   expect(setup.trainer->load_checkpoint(setup.checkpoint));
 }
 
-void save_checkpoint(const TrainSetup& setup) {
-  const auto saved = setup.trainer->save_checkpoint(setup.checkpoint);
-  if (!saved) throw std::runtime_error(saved.error().message);
+void start_checkpoint(const TrainSetup& setup) {
+  require_saved(setup.trainer->start_checkpoint(setup.checkpoint));
 }
+
+void finish_checkpoint(const TrainSetup& setup) { require_saved(setup.trainer->finish_checkpoint()); }
 
 }  // namespace terrace::cli

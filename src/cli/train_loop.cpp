@@ -87,14 +87,14 @@ void run_step(const TrainRequest& request, TrainSetup& setup, TrainRecord& recor
 void keep_step(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
   if (setup.checkpoint.empty()) return;
   if (record.steps_done() == request.steps || record.steps_done() % request.checkpoint_every == 0)
-    save_checkpoint(setup);
+    start_checkpoint(setup);
 }
 
 /// Between steps; what was not kept yet is.
 void interrupted(const TrainRequest& request, const TrainSetup& setup, TrainRecord& record) {
   record.end = TrainRecord::End::interrupted;
   const bool kept = record.steps() == 0 || record.steps_done() % request.checkpoint_every == 0;
-  if (!setup.checkpoint.empty() && !kept) save_checkpoint(setup);
+  if (!setup.checkpoint.empty() && !kept) start_checkpoint(setup);
 }
 
 void sum_up(const TrainSetup& setup, TrainRecord& record) {
@@ -121,10 +121,12 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
     narrator.step_done(record);
     if (std::isfinite(record.loss.back())) {
       keep_step(request, setup, record);
+      adjust(setup, record, line);
     } else {
       record.end = TrainRecord::End::diverged;
     }
   }
+  finish_checkpoint(setup);
   sum_up(setup, record);
   return record;
 }

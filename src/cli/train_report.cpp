@@ -23,6 +23,21 @@ std::string how_it_ended(const TrainRequest& request, const TrainRecord& record)
 
 void row(std::string_view name, const std::string& value) { fmt::print("{:<16} {}\n", name, value); }
 
+nlohmann::json planned_again_json(const PlannedRun& run, const TrainRecord& record) {
+  auto all = nlohmann::json::array();
+  for (const PlannedAgain& one : record.planned_again) {
+    auto links = nlohmann::json::object();
+    for (std::size_t i = 0; i < one.drift.links.size(); ++i)
+      links[link_name(run.machine, run.machine.links[i].from, run.machine.links[i].to)] = one.drift.links[i];
+    all.push_back({{"step", one.step},
+                   {"kernels_slower", one.drift.kernels},
+                   {"links_slower", links},
+                   {"predicted_before_seconds", one.before.count()},
+                   {"predicted_after_seconds", one.after.count()}});
+  }
+  return all;
+}
+
 nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
   const Prediction& predicted = run.planned.plan->prediction;
   auto tiers = nlohmann::json::array();
@@ -39,7 +54,8 @@ nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
           {"predicted_exposed_seconds", predicted.exposed.count()},
           {"bound_seconds", predicted.bound.count()},
           {"gap", predicted.gap()},
-          {"plan_seconds", run.planned.planning.count()}};
+          {"plan_seconds", run.planned.planning.count()},
+          {"planned_again", planned_again_json(run, record)}};
 }
 
 void print_planned(const PlannedRun& run, const Program& program, const TrainRecord& record) {
@@ -55,6 +71,12 @@ void print_planned(const PlannedRun& run, const Program& program, const TrainRec
   row("peak", peak_text(run.machine, record.peak));
   row("moved in a step", moved_text(run.machine, record.moved));
   row("exposed", fmt::format("{:.4f} s of a step", median(record.exposed_seconds)));
+  for (const PlannedAgain& one : record.planned_again) {
+    row("planned again",
+        fmt::format("after step {}: the computer had drifted by a factor of {:.2f}, which makes {:.4f} s a "
+                    "step and {:.4f} s under the new plan",
+                    one.step, one.drift.largest(), one.before.count(), one.after.count()));
+  }
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ void check_budget_options(const TrainRequest& request) {
   if (!request.planner.empty()) refuse("--planner");
   if (request.machine != "this") refuse("--machine");
   if (request.same_bits) refuse("--same-bits");
+  if (!request.adjust) refuse("--no-adjust");
 }
 
 void set_up_data(const TrainRequest& request, const Graph& graph, TrainSetup& setup, ProgressLine& line) {
@@ -104,16 +105,22 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
                     workload.machine.name));
   }
   const auto budget = expect(budget_of(workload, request.fast));
-  const Profile profile = expect(profile_of(workload, budget, shown_on(line)));
+  Profile profile = expect(profile_of(workload, budget, shown_on(line)));
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
   Planned planned = expect(plan_of(workload, profile, budget, planner));
-  setup.plan = PlannedRun{std::move(workload.machine), std::move(planned)};
-  line.show(fmt::format("taking {} and setting the weights",
-                        peak_text(setup.plan->machine, setup.plan->planned.plan->budget)));
-  return expect(
-      Trainer::start(std::move(workload.program), setup.plan->planned.plan, setup.plan->machine, options));
+  setup.plan = PlannedRun{std::move(workload.machine), std::move(planned), nullptr};
+  PlannedRun& run = *setup.plan;
+  line.show(
+      fmt::format("taking {} and setting the weights", peak_text(run.machine, run.planned.plan->budget)));
+  Trainer trainer =
+      expect(Trainer::start(std::move(workload.program), run.planned.plan, run.machine, options));
+  if (request.adjust) {
+    run.adjuster = std::make_unique<Adjuster>(trainer.program().graph, run.machine, std::move(profile),
+                                              run.planned.plan.plan());
+  }
+  return trainer;
 }
 
 }  // namespace

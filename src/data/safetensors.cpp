@@ -169,12 +169,12 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
   for (const Tensor& tensor : tensors)
     check(require_sound_size(tensor) == tensor.bytes.size(),
           "a tensor's bytes are not as many as its dtype and shape ask for");
-  return write(path, tensors, metadata, [&](std::size_t i) { return tensors[i].bytes; });
+  return write(path, tensors, metadata, [&](std::size_t i, std::uint64_t) { return tensors[i].bytes; });
 }
 
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
                    const Metadata& metadata,
-                   const std::function<std::span<const std::byte>(std::size_t)>& bytes_of) {
+                   const std::function<std::span<const std::byte>(std::size_t, std::uint64_t)>& bytes_of) {
   require_sound_names(tensors);
   const std::vector<std::size_t> order = in_file_order(tensors);
   Header header{{}, metadata};
@@ -192,15 +192,19 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
                     "allowed; write several files",
                     path.native(), tensors.size(), readable(Bytes{text.size()}), readable(kLargestHeader))};
   const Length length = little_endian(text.size());
-  const auto piece = [&](std::size_t i) -> std::span<const std::byte> {
-    if (i == 0) return length;
-    if (i == 1) return std::as_bytes(std::span(text));
-    const auto bytes = bytes_of(order[i - 2]);
-    check(bytes.size() == require_sound_size(tensors[order[i - 2]]),
-          "a tensor's bytes are not as many as its dtype and shape ask for");
+  std::uint64_t given = 0;  // of all tensors
+  auto entry = header.entries.begin();
+  const auto next = [&, begun = 0]() mutable -> std::span<const std::byte> {
+    if (begun++ == 0) return length;
+    if (begun == 2) return std::as_bytes(std::span(text));
+    while (entry->end == given) ++entry;
+    const std::size_t index = order[static_cast<std::size_t>(entry - header.entries.begin())];
+    const auto bytes = bytes_of(index, given - entry->begin);
+    check(bytes.size() <= entry->end - given, "a tensor's bytes are as many as its dtype and shape ask for");
+    given += bytes.size();
     return bytes;
   };
-  return replace_file(path, Pieces{order.size() + 2, Bytes{kLengthBytes + text.size() + end}, piece});
+  return replace_file(path, Pieces{Bytes{kLengthBytes + text.size() + end}, next});
 }
 
 Result<Contents> parse(std::span<const std::byte> file, std::string_view name) {

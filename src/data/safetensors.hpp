@@ -58,11 +58,13 @@ inline constexpr Bytes kLargestHeader{100'000'000};
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
                    const Metadata& metadata = {});
 
-/// The same for tensors that are not all in memory: the bytes of tensor `i` are what `bytes_of(i)` returns,
-/// and used until it is called again; those in `tensors` are not looked at.
+/// The same for tensors that are not all in memory: `bytes_of(i, offset)` returns the bytes of tensor `i`
+/// from there on, or some of them, and is asked for the rest then; tensors come in the order given where
+/// their elements are of one size. What it returned is used until it is called again; `bytes` are not looked
+/// at.
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
                    const Metadata& metadata,
-                   const std::function<std::span<const std::byte>(std::size_t)>& bytes_of);
+                   const std::function<std::span<const std::byte>(std::size_t, std::uint64_t)>& bytes_of);
 
 /// Checks a whole file held in memory; the tensors are views of it. `name` stands for it in messages.
 Result<Contents> parse(std::span<const std::byte> file, std::string_view name);

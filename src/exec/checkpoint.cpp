@@ -82,22 +82,24 @@ Result<Progress> check_checkpoint(const safetensors::File& file, const Graph& gr
 
 }  // namespace
 
-Result<void> Trainer::save_checkpoint(const std::filesystem::path& path) const {
+Result<void> Trainer::start_checkpoint(const std::filesystem::path& path) {
+  if (const auto before = finish_checkpoint(); !before) return before;
   state_->require_sound();
-  const Graph& graph = state_->graph();
-  const std::vector<TensorId> ids = persistent(graph);
-  std::vector<safetensors::Tensor> tensors;
-  for (const TensorId id : ids)
-    tensors.push_back({graph[id].name, safetensors::DType::u8, {graph[id].bytes.count}, {}});
   const Progress progress{state_->steps, state_->options.seed, state_->options.learning_rate};
-  std::vector<std::byte> copy;
-  return safetensors::write(path, tensors, describe(progress, graph), [&](std::size_t i) {
-    const std::size_t bytes = graph[ids[i]].bytes.count;
-    if (const std::byte* memory = state_->store->memory(ids[i])) return std::span(memory, bytes);
-    copy.resize(bytes);
-    state_->store->load(ids[i], copy);
-    return std::span<const std::byte>(copy);
-  });
+  state_->saving = std::make_unique<CheckpointWriter>(
+      CheckpointWriter::Request{path, state_->graph(), state_->tiers, state_->kept,
+                                describe(progress, state_->graph()), state_->options.before_each_kept});
+  return {};
+}
+
+Result<void> Trainer::finish_checkpoint() {
+  if (!state_->saving) return {};
+  return std::exchange(state_->saving, nullptr)->finish();
+}
+
+Result<void> Trainer::save_checkpoint(const std::filesystem::path& path) {
+  if (const auto started = start_checkpoint(path); !started) return started;
+  return finish_checkpoint();
 }
 
 Result<void> Trainer::load_checkpoint(const std::filesystem::path& path) {
@@ -106,6 +108,7 @@ Result<void> Trainer::load_checkpoint(const std::filesystem::path& path) {
   const Graph& graph = state_->graph();
   const auto progress = check_checkpoint(*file, graph, path.string());
   if (!progress) return progress.error();
+  state_->wait_for_checkpoint();
   // Until all of it is loaded, tensors are of two steps.
   state_->fail("a checkpoint was loaded in part", {});
   for (const TensorId id : persistent(graph)) state_->store->keep(id, file->find(graph[id].name)->bytes);

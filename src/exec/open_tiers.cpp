@@ -124,6 +124,7 @@ void OpenTiers::start_mover() {
     TierSpec spec;
     spec.capacity = kStaging;
     staging_ = open_tier(spec).value();
+    staging_use_ = std::make_unique<std::mutex>();
     staging_number_ = static_cast<std::uint32_t>(moved.size());
     moved.push_back(staging_.get());
   }
@@ -151,6 +152,7 @@ void OpenTiers::read(Place from, std::span<std::byte> to) const {
     std::memcpy(to.data(), memory, to.size());
     return;
   }
+  const std::lock_guard lock(*staging_use_);
   const Bytes block = (*this)[from.tier].description().granularity;
   while (!to.empty()) {
     const Bytes part = std::min(kStaging, Bytes{to.size()});
@@ -166,6 +168,7 @@ void OpenTiers::write(std::span<const std::byte> from, Place to) const {
     std::memcpy(memory, from.data(), from.size());
     return;
   }
+  const std::lock_guard lock(*staging_use_);
   const Bytes block = (*this)[to.tier].description().granularity;
   while (!from.empty()) {
     const Bytes part = std::min(kStaging, Bytes{from.size()});

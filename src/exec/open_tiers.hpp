@@ -1,10 +1,11 @@
 // OpenTiers: the tiers of a machine that a run may use, opened to its budget, and the mover between them.
 //
-// Tiers keep the numbers they have in the machine. Move-only; one thread at a time.
+// Tiers keep the numbers they have in the machine. Move-only; once open, any number of threads may use it.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,8 +46,8 @@ class OpenTiers {
   Extent extent(Place place, Bytes bytes) const;
   Mover& mover() const { return *mover_; }
 
-  /// Copies between any memory and a tier, between steps. Throws EnvironmentError where a disk fails. A write
-  /// may change what lies behind it, up to the tier's granularity.
+  /// Copies between any memory and a tier, beside what a plan moves. Throws EnvironmentError where a disk
+  /// fails. A write may change what lies behind it, up to the tier's granularity.
   void read(Place from, std::span<std::byte> to) const;
   void write(std::span<const std::byte> from, Place to) const;
 
@@ -55,7 +56,8 @@ class OpenTiers {
 
   std::vector<std::unique_ptr<Tier>> tiers_;  // nullptr: closed
   std::unique_ptr<Tier> staging_;             // where a tier is a disk
-  std::vector<std::uint32_t> numbers_;        // of the tiers in the mover
+  std::unique_ptr<std::mutex> staging_use_;
+  std::vector<std::uint32_t> numbers_;  // of the tiers in the mover
   std::uint32_t staging_number_ = 0;
   std::unique_ptr<Mover> mover_;  // last: it uses the tiers until it ends
 };

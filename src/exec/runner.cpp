@@ -15,11 +15,12 @@ Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers,
   timeline_.peak = script_.peak;
 }
 
-void Runner::step(const StepContext& context) {
+void Runner::step(const StepContext& context, CheckpointWriter* saving) {
   begin_ = Clock::now();
   clock_ = Seconds{0};
   try {
     for (const Action& action : script_.actions) {
+      if (saving != nullptr) saving->wait_before(action.instruction);
       std::visit([&](const auto& what) { perform(action, what, context); }, action.what);
     }
   } catch (...) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "exec/checkpoint_writer.hpp"
 #include "exec/script.hpp"
 #include "kernels/kernel.hpp"
 #include "terrace/simulate.hpp"
@@ -20,7 +21,8 @@ class Runner {
          std::span<const std::unique_ptr<RunnableKernel>> kernels);
 
   /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
-  void step(const StepContext& context);
+  /// `saving`: a checkpoint of the tensors as they are, for which the step waits before it changes them.
+  void step(const StepContext& context, CheckpointWriter* saving = nullptr);
   const Timeline& timeline() const { return timeline_; }
   /// Adds what the kernels took in the last step, by kernel.
   void add_times(std::span<Seconds> times) const;

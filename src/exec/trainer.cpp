@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <omp.h>
+#include <unistd.h>
 
 #include "base/check.hpp"
 #include "exec/initialise.hpp"
@@ -25,6 +26,17 @@ Result<void> require_fitting(const Program& program, const Plan& plan, const Mac
   return {};
 }
 
+Result<void> require_room(const OpenTiers& tiers, const std::vector<Bytes>& budget, const Machine& machine) {
+  for (std::uint32_t i = 0; i < budget.size(); ++i) {
+    const Bytes open = tiers.is_open({i}) ? tiers[{i}].description().capacity : Bytes{0};
+    if (budget[i] <= open) continue;
+    return Error{ErrorCode::too_large,
+                 fmt::format("the plan needs {} of {} and {} are open: plan within that, or start again",
+                             readable(budget[i]), machine.tiers[i].name, readable(open))};
+  }
+  return {};
+}
+
 std::byte* input_memory(const Graph& graph, const Store& store, TensorId id, DataType type) {
   const Tensor& tensor = graph[id];
   check(tensor.kind == TensorKind::input && !tensor.persistent && tensor.type == type,
@@ -42,6 +54,13 @@ TensorId Trainer::State::find(std::string_view name) const {
   return id;
 }
 
+void Trainer::State::follow(const Plan& plan, const Machine& machine) {
+  store = std::make_unique<Store>(graph(), machine, plan, tiers);
+  runner = std::make_unique<Runner>(resolve(graph(), machine, plan, tiers), plan.instructions.size(), tiers,
+                                    kernels);
+  kept = kept_tensors(graph(), plan);
+}
+
 void Trainer::State::require_sound() const {
   if (failure) throw EnvironmentError(*failure);
 }
@@ -56,7 +75,7 @@ void Trainer::State::fail(const char* reason, EnvironmentError::Place place) {
 void Trainer::State::step() {
   require_sound();
   try {
-    runner->step(context());
+    runner->step(context(), saving.get());
   } catch (const EnvironmentError& error) {
     fail(error.what(), error.place());
     throw;
@@ -93,13 +112,29 @@ Result<Trainer> Trainer::start(Program program, const Plan& plan, const Machine&
   state->program = std::move(program);
   state->options = options;
   state->tiers = std::move(*tiers);
-  const Graph& graph = state->graph();
-  state->kernels = cpu::instantiate(graph);
-  state->store = std::make_unique<Store>(graph, machine, plan, state->tiers);
-  state->runner = std::make_unique<Runner>(resolve(graph, machine, plan, state->tiers),
-                                           plan.instructions.size(), state->tiers, state->kernels);
-  initialise(graph, options.seed, *state->store);
+  state->kernels = cpu::instantiate(state->graph());
+  state->follow(plan, machine);
+  initialise(state->graph(), options.seed, *state->store);
   return Trainer(std::move(state));
+}
+
+Result<void> Trainer::change_plan(const VerifiedPlan& plan, const Machine& machine,
+                                  const std::filesystem::path& folder) {
+  if (const auto fits = require_fitting(state_->program, plan.plan(), machine); !fits) return fits;
+  if (const auto fits = require_room(state_->tiers, plan->budget, machine); !fits) return fits;
+  if (const auto before = finish_checkpoint(); !before) return before;
+  const auto file = folder / fmt::format(".terrace-state-{}", getpid());
+  if (const auto saved = save_checkpoint(file); !saved) return saved;
+  state_->follow(plan.plan(), machine);
+  try {
+    load_checkpoint(file).value();
+  } catch (const EnvironmentError& error) {
+    throw EnvironmentError(
+        fmt::format("{}; {} holds the state after step {}", error.what(), file.native(), state_->steps),
+        error.place());
+  }
+  std::filesystem::remove(file);
+  return {};
 }
 
 const Program& Trainer::program() const { return state_->program; }
@@ -150,6 +185,7 @@ void Trainer::write(std::string_view name, std::span<const float> values) {
   check(tensor.persistent && static_cast<std::int64_t>(values.size()) == tensor.shape.elements(),
         "a persistent tensor is written whole");
   state_->require_sound();
+  state_->wait_for_checkpoint();
   state_->store->write(id, values);
 }
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "exec/checkpoint_writer.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
 #include "kernels/cpu/instantiate.hpp"
@@ -20,10 +21,14 @@ struct Trainer::State {
   cpu::Kernels kernels;
   std::unique_ptr<Store> store;
   std::unique_ptr<Runner> runner;
+  std::vector<KeptTensor> kept;
   std::uint64_t steps = 0;
-  std::optional<EnvironmentError> failure;  ///< tensors may be of two steps
+  std::optional<EnvironmentError> failure;   ///< tensors may be of two steps
+  std::unique_ptr<CheckpointWriter> saving;  ///< the checkpoint in progress; its outcome is not known yet
 
   const Graph& graph() const { return program.graph; }
+  /// Makes everything that follows from a plan. pre: its regions lie within the tiers
+  void follow(const Plan& plan, const Machine& machine);
   StepContext context() const { return {options.seed, steps, options.learning_rate}; }
   /// pre: there is a tensor of that name
   TensorId find(std::string_view name) const;
@@ -32,6 +37,10 @@ struct Trainer::State {
   /// From here on nothing that uses tensors is allowed.
   void fail(const char* reason, EnvironmentError::Place place);
   void step();
+  /// Whoever changes tensors between steps.
+  void wait_for_checkpoint() const {
+    if (saving) saving->wait();
+  }
 };
 
 }  // namespace terrace

@@ -94,6 +94,7 @@ Link read_link(const Machine& machine, const JsonValue& json) {
   read_if(object, "both_ways", link.both_ways);
   read_if(object, "compute_loss", link.compute_loss);
   read_if(object, "threads", link.threads);
+  read_if(object, "while_computing", link.while_computing);
   return link;
 }
 

@@ -28,8 +28,13 @@ Json link_json(const Machine& machine, const Link& link) {
   Json rates = Json::array();
   for (const SizedRate& point : link.rates)
     rates.push_back({{"size", point.size.count}, {"rate", point.rate.value}});
-  return {{"from", machine[link.from].name}, {"to", machine[link.to].name},       {"rates", std::move(rates)},
-          {"both_ways", link.both_ways},     {"compute_loss", link.compute_loss}, {"threads", link.threads}};
+  return {{"from", machine[link.from].name},
+          {"to", machine[link.to].name},
+          {"rates", std::move(rates)},
+          {"both_ways", link.both_ways},
+          {"compute_loss", link.compute_loss},
+          {"threads", link.threads},
+          {"while_computing", link.while_computing}};
 }
 
 Json machine_json(const Machine& machine) {

@@ -104,6 +104,8 @@ Complaint in_link(const Link& link) {
   if (!(link.compute_loss >= 0 && link.compute_loss <= 1))
     return complain("compute_loss is {}, not a share from 0 to 1", link.compute_loss);
   if (link.threads == 0) return "no thread copies";
+  if (!(link.while_computing > 0 && link.while_computing <= 1))
+    return complain("while_computing is {}, not a share above 0 and up to 1", link.while_computing);
   return {};
 }
 

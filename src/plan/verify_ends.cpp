@@ -40,7 +40,7 @@ void Verification::begin_with(const Alloc& region) {
 
 void Verification::has_its_start(TensorId tensor) {
   const Tensor& it = graph_[tensor];
-  const bool is_input = it.kind == TensorKind::input;
+  const bool is_input = it.kind == TensorKind::input && !it.persistent;  // a constant is set once
   if (!is_input && !it.persistent) return;
   std::size_t regions = 0;
   for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {

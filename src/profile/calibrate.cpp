@@ -144,7 +144,7 @@ class Calibration {
     const std::string name = fmt::format("{} > {}", to_string(measured_.tiers[from.index].spec.kind),
                                          to_string(measured_.tiers[to.index].spec.kind));
     const Bytes busy = std::min(kBusySize, options_.sizes.back());
-    LinkSamples samples{from, to, {}, {}, {}, bench.threads(from, to)};
+    LinkSamples samples{from, to, {}, {}, {}, {}, bench.threads(from, to)};
     next(name);
     for (const Bytes size : options_.sizes)
       samples.times.push_back(
@@ -152,7 +152,11 @@ class Calibration {
     next(name + ", both ways");
     samples.both_ways = rounds([&] { return bench.both_ways(from, to, busy, 2 * options_.round); });
     next(name + ", beside kernels");
-    samples.compute = rounds([&] { return bench.compute(from, to, busy, 2 * options_.round); });
+    for (unsigned round = 0; round < options_.rounds; ++round) {
+      const LinkBench::Shares shares = bench.beside_compute(from, to, busy, 2 * options_.round);
+      samples.compute.push_back(shares.compute);
+      samples.while_computing.push_back(shares.link);
+    }
     return samples;
   }
 

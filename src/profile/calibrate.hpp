@@ -19,7 +19,7 @@ struct CalibrateOptions {
   /// Of every tier, what is used. Far more than a cache holds.
   Bytes area{256U << 20U};
   /// Of transfers; ascending, none above half the area.
-  std::vector<Bytes> sizes{{64U << 10U}, {256U << 10U}, {1U << 20U}, {4U << 20U}, {16U << 20U}};
+  std::vector<Bytes> sizes{{4U << 10U}, {64U << 10U}, {256U << 10U}, {1U << 20U}, {4U << 20U}, {16U << 20U}};
   unsigned rounds = 5;  ///< of everything; medians count
   Seconds round{0.05};  ///< the least that a round of a link takes
   /// Told what happens and which share is done, from the calling thread.

@@ -101,13 +101,26 @@ class Background {
     while (!older_.done()) std::this_thread::sleep_for(std::chrono::microseconds(100));
     older_.wait();
     older_ = std::move(newer);
+    ++count_;
   }
+  /// Transfers that have ended.
+  std::uint64_t count() const { return count_; }
 
  private:
   Mover* mover_;
   Walk walk_;
   Transfer older_;
+  std::atomic<std::uint64_t> count_ = 0;
 };
+
+/// Transfers a second while `work` is done again and again.
+template <class Work>
+double transfers_while(const Background& background, Seconds round, Work work, Seconds& each) {
+  const std::uint64_t before = background.count();
+  const auto start = Clock::now();
+  each = repeat(round, work);
+  return static_cast<double>(background.count() - before) / Seconds(Clock::now() - start).count();
+}
 
 void compute_pass(std::vector<float>& operand) {
   float* const x = operand.data();
@@ -153,14 +166,18 @@ double LinkBench::both_ways(TierId from, TierId to, Bytes size, Seconds round) {
   return alone / both;
 }
 
-double LinkBench::compute(TierId from, TierId to, Bytes size, Seconds round) {
-  const Seconds alone = repeat(round, [this] { compute_pass(operand_); });
-  const Walk walk(from, to, size, 0, half_);
+LinkBench::Shares LinkBench::beside_compute(TierId from, TierId to, Bytes size, Seconds round) {
+  const auto compute = [this] { compute_pass(operand_); };
+  const Seconds alone = repeat(round, compute);
   // Shared, for a step is copied and a transfer cannot be.
-  Meanwhile copying([background = std::make_shared<Background>(mover_, walk)] { (*background)(); });
-  const Seconds beside = repeat(round, [this] { compute_pass(operand_); });
+  const auto background = std::make_shared<Background>(mover_, Walk(from, to, size, 0, half_));
+  Meanwhile copying([background] { (*background)(); });
+  Seconds idle{0}, beside{0};
+  const double free = transfers_while(
+      *background, round, [round] { std::this_thread::sleep_for(round); }, idle);
+  const double shared = transfers_while(*background, round, compute, beside);
   copying.end();
-  return alone / beside;
+  return {alone / beside, free > 0 ? shared / free : 1};
 }
 
 unsigned LinkBench::threads(TierId from, TierId to) const {

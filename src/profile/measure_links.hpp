@@ -18,9 +18,12 @@ class LinkBench {
   Seconds transfer(TierId from, TierId to, Bytes size, Seconds round);
   /// The rate of the link while the opposite one is busy too, over its rate alone.
   double both_ways(TierId from, TierId to, Bytes size, Seconds round);
-  /// The speed of a kernel on all threads while the link is busy in the background, over its speed alone. It
-  /// uses memory moderately: 16 operations for every byte.
-  double compute(TierId from, TierId to, Bytes size, Seconds round);
+  /// Of a kernel on all threads and the link busy in the background: what is left of the speed each has
+  /// alone. The kernel uses memory moderately: 16 operations for every byte.
+  struct Shares {
+    double compute = 1, link = 1;
+  };
+  Shares beside_compute(TierId from, TierId to, Bytes size, Seconds round);
   /// Copying threads at work on a link.
   unsigned threads(TierId from, TierId to) const;
 

@@ -19,7 +19,7 @@ std::vector<SizedRate> rates_of(const std::vector<SizedSamples>& times) {
   std::vector<SizedRate> rates;
   double longest = 0;
   for (const SizedSamples& sized : times) {
-    longest = std::max(longest, median(sized.seconds));
+    longest = std::max(longest, lower_quartile(sized.seconds));
     rates.push_back({sized.size, sized.size / Seconds{longest}});
   }
   return rates;
@@ -31,7 +31,8 @@ Link link_of(const LinkSamples& samples) {
           rates_of(samples.times),
           std::clamp(median(samples.both_ways), kLeastShare, 1.0),
           std::clamp(1 - median(samples.compute), 0.0, 1.0),
-          samples.threads};
+          samples.threads,
+          std::clamp(median(samples.while_computing), kLeastShare, 1.0)};
 }
 
 MachineTier tier_of(const TierSamples& samples) {
@@ -80,6 +81,13 @@ void rate_by_links(Machine& machine) {
 }
 
 }  // namespace
+
+double lower_quartile(Samples samples) {
+  check(!samples.empty(), "a quartile is of something");
+  const auto quarter = samples.begin() + static_cast<std::ptrdiff_t>((samples.size() - 1) / 4);
+  std::nth_element(samples.begin(), quarter, samples.end());
+  return *quarter;
+}
 
 double median(Samples samples) {
   check(!samples.empty(), "a median is of something");

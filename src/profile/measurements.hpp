@@ -8,11 +8,13 @@
 
 namespace terrace {
 
-/// Of one figure, from several short rounds. Their median counts.
+/// Of one figure, from several short rounds.
 using Samples = std::vector<double>;
 
 /// Of an even number the mean of the middle two. pre: there are some
 double median(Samples samples);
+/// One of them that at most a quarter is below: what something takes when nothing else happens. pre: as above
+double lower_quartile(Samples samples);
 
 struct TierSamples {
   TierSpec spec;  ///< as asked for, not the small part that was measured
@@ -32,6 +34,7 @@ struct LinkSamples {
   std::vector<SizedSamples> times;  ///< sizes ascend
   Samples both_ways;                ///< rate while the opposite link is busy over the rate alone
   Samples compute;                  ///< speed of kernels while the link is busy over their speed alone
+  Samples while_computing;          ///< rate while kernels run over the rate alone
   unsigned threads = 1;
 };
 

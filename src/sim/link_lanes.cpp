@@ -55,9 +55,15 @@ void LinkLanes::set_speeds() {
     Lane& lane = lanes_[i];
     if (!lane.busy()) continue;
     const bool both = lane.opposite != i && lanes_[lane.opposite].busy();
-    lane.speed = both ? lane.link->both_ways : 1;
+    lane.speed = (both ? lane.link->both_ways : 1) * (computing_ ? lane.link->while_computing : 1);
     kernel_speed_ *= 1 - lane.link->compute_loss;
   }
+}
+
+void LinkLanes::set_computing(bool computing) {
+  if (computing == computing_) return;
+  computing_ = computing;
+  set_speeds();
 }
 
 Seconds LinkLanes::next_end() const {

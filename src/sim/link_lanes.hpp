@@ -24,6 +24,9 @@ class LinkLanes {
   /// How long until the first transfer under way ends; infinite if there is none.
   Seconds next_end() const;
 
+  /// From now on kernels run, or none does.
+  void set_computing(bool computing);
+
   /// Queues a transfer now; returns its number, counted from zero.
   std::size_t start(TierId from, TierId to, Bytes bytes);
   bool is_done(std::size_t transfer) const { return done_[transfer]; }
@@ -65,6 +68,7 @@ class LinkLanes {
   std::vector<Interval> intervals_;
   Seconds now_{0};
   double kernel_speed_ = 1;
+  bool computing_ = false;
 };
 
 }  // namespace terrace

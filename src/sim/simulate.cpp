@@ -47,6 +47,7 @@ class Simulation {
       timeline.instructions.push_back(
           std::visit([this](const auto& one) { return execute(one); }, instruction));
     }
+    links_.set_computing(false);
     links_.finish_all();
     set_transfers(plan, timeline);
     timeline.step = links_.now();
@@ -78,6 +79,7 @@ class Simulation {
 
   Interval execute(const Wait& wait) {
     const Seconds begin = links_.now();
+    links_.set_computing(false);
     const auto transfer = transfers_.find(wait.ticket);
     check(transfer != transfers_.end(), "a wait is for a transfer that was started");
     links_.finish(transfer->second);
@@ -86,6 +88,7 @@ class Simulation {
 
   Interval execute(const Run& run) {
     const Seconds begin = links_.now();
+    links_.set_computing(true);
     Seconds left = clock_.time(run.kernel, run.variant, run.tiers);
     while (left > Seconds{0}) {
       const double speed = links_.kernel_speed();

@@ -59,7 +59,7 @@ TEST(MachineJson, HasStableKeys) {
   EXPECT_EQ(keys(json), "format version name source compute tiers links ");
   EXPECT_EQ(keys(json["compute"]), "name threads flops_per_second ");
   EXPECT_EQ(keys(json["tiers"][0]), "name capacity addressable read write latency granularity price spec ");
-  EXPECT_EQ(keys(json["links"][0]), "from to rates both_ways compute_loss threads ");
+  EXPECT_EQ(keys(json["links"][0]), "from to rates both_ways compute_loss threads while_computing ");
   EXPECT_EQ(keys(json["links"][0]["rates"][0]), "size rate ");
 }
 

@@ -64,7 +64,7 @@ TEST(Machine, FindsTheLinkOfADirection) {
 }
 
 TEST(Fingerprint, ChangesWithEveryFigure) {
-  std::vector<Machine> machines(16, test::small_machine());
+  std::vector<Machine> machines(17, test::small_machine());
   machines[1].tiers[0].capacity += 4_KiB;
   machines[2].tiers[0].read.value += 1;
   machines[3].tiers[0].write.value += 1;
@@ -80,6 +80,7 @@ TEST(Fingerprint, ChangesWithEveryFigure) {
   machines[13].links.pop_back();
   machines[14].compute.flops_per_second += 1;
   machines[15].compute.threads = 3;
+  machines[16].links[0].while_computing = 0.9;
   std::set<std::string> seen;
   for (const Machine& machine : machines) seen.insert(fingerprint(machine));
   EXPECT_EQ(seen.size(), machines.size());

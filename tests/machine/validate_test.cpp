@@ -89,6 +89,8 @@ TEST(ValidateMachine, NamesTheLinkThatIsWrong) {
        [](Machine& m) { m.links[0].rates[1].size = 64_KiB; }},
       {"the link from 'dram' to 'disk': both_ways is 0, not a share above 0 and up to 1",
        [](Machine& m) { m.links[0].both_ways = 0; }},
+      {"the link from 'dram' to 'disk': while_computing is 0, not a share above 0 and up to 1",
+       [](Machine& m) { m.links[0].while_computing = 0; }},
       {"the link from 'dram' to 'disk': both_ways is nan, not a share above 0 and up to 1",
        [](Machine& m) { m.links[0].both_ways = kNan; }},
       {"the link from 'dram' to 'disk': compute_loss is 1.5, not a share from 0 to 1",

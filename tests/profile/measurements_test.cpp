@@ -20,8 +20,13 @@ TierSamples tier(const char* spec, Bytes granularity, bool addressable) {
 }
 
 LinkSamples link(std::uint32_t from, std::uint32_t to) {
-  return {TierId{from},    TierId{to},      {{1_KB, {1e-6, 3e-6, 2e-6}}, {1_MB, {1e-3, 5e-4, 2e-3}}},
-          {0.5, 0.7, 0.6}, {0.8, 0.7, 0.9}, 3};
+  return {TierId{from},
+          TierId{to},
+          {{1_KB, {1e-6, 3e-6, 2e-6}}, {1_MB, {1e-3, 5e-4, 2e-3}}},
+          {0.5, 0.7, 0.6},
+          {0.8, 0.7, 0.9},
+          {0.9, 0.8, 0.7},
+          3};
 }
 
 Measurements dram_and(std::vector<TierSamples> slow) {
@@ -44,6 +49,13 @@ TEST(Median, IsTheMiddleOrTheMeanOfTheMiddleTwo) {
   EXPECT_THROW(static_cast<void>(median({})), std::logic_error);
 }
 
+TEST(LowerQuartile, IsBelowThreeQuartersOfTheSamples) {
+  EXPECT_DOUBLE_EQ(lower_quartile({5}), 5);
+  EXPECT_DOUBLE_EQ(lower_quartile({9, 1, 5}), 1);
+  EXPECT_DOUBLE_EQ(lower_quartile({9, 8, 5, 7, 6}), 6);
+  EXPECT_THROW(static_cast<void>(lower_quartile({})), std::logic_error);
+}
+
 TEST(Assemble, TakesMediansAndShares) {
   const Machine machine = assemble(dram_and({tier("emulated:1GiB,read=1GB/s,write=1GB/s", 64_B, true)}));
   ASSERT_TRUE(validate(machine).ok()) << validate(machine).error().message;
@@ -56,23 +68,28 @@ TEST(Assemble, TakesMediansAndShares) {
   EXPECT_EQ(machine.tiers[1].spec, "emulated:1GiB,read=1GB/s,write=1GB/s");
   ASSERT_EQ(machine.links.size(), 2U);
   const Link& forth = machine.links[0];
-  EXPECT_DOUBLE_EQ(forth.time(1_KB).count(), 2e-6);
-  EXPECT_DOUBLE_EQ(forth.time(1_MB).count(), 1e-3);
+  EXPECT_DOUBLE_EQ(forth.time(1_KB).count(), 1e-6);
+  EXPECT_DOUBLE_EQ(forth.time(1_MB).count(), 5e-4);
   EXPECT_DOUBLE_EQ(forth.both_ways, 0.6);
   EXPECT_DOUBLE_EQ(forth.compute_loss, 1 - 0.8);
   EXPECT_EQ(forth.threads, 3U);
+  EXPECT_DOUBLE_EQ(forth.while_computing, 0.8);
 }
 
 TEST(Assemble, KeepsNoiseFromMakingNonsense) {
   Measurements measured = dram_and({tier("numa:1:1GiB", 64_B, true)});
   measured.links[0].both_ways = {1.2};
   measured.links[0].compute = {1.1};
+  measured.links[0].while_computing = {1.3};
+  measured.links[1].while_computing = {0};
   measured.links[1].both_ways = {0};
   measured.links[1].times = {{1_KB, {5e-6}}, {2_KB, {4e-6}}, {4_KB, {8e-6}}};
   const Machine machine = assemble(measured);
   ASSERT_TRUE(validate(machine).ok()) << validate(machine).error().message;
   EXPECT_EQ(machine.links[0].both_ways, 1);
   EXPECT_EQ(machine.links[0].compute_loss, 0);
+  EXPECT_EQ(machine.links[0].while_computing, 1);
+  EXPECT_GT(machine.links[1].while_computing, 0);
   EXPECT_GT(machine.links[1].both_ways, 0);
   EXPECT_DOUBLE_EQ(machine.links[1].time(2_KB).count(), 5e-6) << "more bytes never take less time";
   EXPECT_DOUBLE_EQ(machine.links[1].time(4_KB).count(), 8e-6);

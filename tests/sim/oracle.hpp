@@ -80,6 +80,7 @@ class TickingSimulator {
       const Link& link = machine_.links[i];
       speed *= 1 - link.compute_loss;
       shares[i] = busy(link.to, link.from) ? link.both_ways : 1;
+      if (running_) shares[i] *= link.while_computing;
     }
     now_ += tick_;
     if (running_) kernel_left_ -= tick_ * speed;

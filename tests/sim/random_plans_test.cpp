@@ -45,6 +45,7 @@ class RandomCase {
         if (from == to) continue;
         Link link = byte_per_second({from}, {to}, between(0.4, 1), between(0, 0.4));
         link.rates = {{Bytes{10}, {between(20, 60)}}, {Bytes{150}, {between(60, 200)}}};
+        link.while_computing = between(0.4, 1);
         machine.links.push_back(link);
       }
     }

@@ -101,6 +101,15 @@ TEST(Simulate, KernelsLoseSpeedWhileALinkIsBusy) {
   EXPECT_EQ(timeline.exposed.count(), 0);
 }
 
+TEST(Simulate, LinksLoseSpeedWhileKernelsRun) {
+  // Half the rate for 2 s and all of it for the other 3 s, while the kernel has ended.
+  Machine machine = two_tiers();
+  machine.links[0].while_computing = 0.5;
+  const Timeline timeline = timeline_of(bare_graph({2}, {4}), machine, {out(0, 0), run(0), Wait{0}});
+  expect_interval(timeline.instructions[0], 0, 5);
+  expect_interval(timeline.instructions[1], 0, 2);
+}
+
 TEST(Simulate, LossesOfBusyLinksMultiply) {
   // Half for each link: a quarter for 2 s, a half for 2 s, then all of the rest.
   const Timeline timeline = timeline_of(bare_graph({3}, {2, 4}), two_tiers(1, 0.5),

@@ -76,7 +76,7 @@ inline StepBytes plain_steps(const Graph& graph, std::uint32_t steps) {
   for (std::uint32_t step = 0; step < steps; ++step) {
     for (std::uint32_t i = 0; i < memory.size(); ++i) {
       const Tensor& tensor = graph.tensors[i];
-      const bool is_given = tensor.kind == TensorKind::input || (tensor.persistent && step == 0);
+      const bool is_given = tensor.persistent ? step == 0 : tensor.kind == TensorKind::input;
       if (is_given) fill(memory[i].data(), memory[i].size(), given(i, step));
     }
     for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
@@ -217,7 +217,7 @@ class PlanInterpreter {
   void begin(std::uint32_t step) {
     for (const Alloc& region : plan_.start) {
       const Tensor& tensor = graph_[region.tensor];
-      const bool is_input = tensor.kind == TensorKind::input;
+      const bool is_input = tensor.kind == TensorKind::input && !tensor.persistent;
       if (!is_input && step > 0) continue;
       std::byte* bytes = is_input ? in_place(region.tensor, region.tier) : data(region.tensor, region.tier);
       interpreter::fill(bytes, tensor.bytes.count, interpreter::given(region.tensor.index, step));

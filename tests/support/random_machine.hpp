@@ -33,7 +33,7 @@ inline Machine random_machine(std::uint64_t seed) {
       const double rate =
           1e10 / static_cast<double>(1 + from + to) / static_cast<double>(1 + random.below(4));
       machine.links.push_back(
-          {{from}, {to}, {{Bytes{4096}, {rate / 2}}, {Bytes{1 << 20}, {rate}}}, 0.8, 0.1, 1});
+          {{from}, {to}, {{Bytes{4096}, {rate / 2}}, {Bytes{1 << 20}, {rate}}}, 0.8, 0.1, 1, 0.9});
     }
   }
   return machine;

@@ -166,8 +166,8 @@ class RandomPlan : private RandomPlanState {
     for (const bool inputs : {true, false}) {
       for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) {
         const Tensor& tensor = graph_.tensors[i];
-        if (tensor.kind == TensorKind::input && inputs) start_input({i}, free);
-        if (tensor.kind != TensorKind::input && tensor.persistent && !inputs) start_persistent({i}, free);
+        if (tensor.persistent && !inputs) start_persistent({i}, free);
+        if (tensor.kind == TensorKind::input && !tensor.persistent && inputs) start_input({i}, free);
       }
     }
     plan_.instructions.clear();

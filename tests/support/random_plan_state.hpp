@@ -37,7 +37,7 @@ inline std::vector<Bytes> least_random_budget(const Graph& graph, const Machine&
   std::set<TensorId> all, ends(graph.results.begin(), graph.results.end());
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     all.insert({i});
-    if (graph.tensors[i].kind == TensorKind::input) ends.insert({i});
+    if (graph.tensors[i].kind == TensorKind::input && !graph.tensors[i].persistent) ends.insert({i});
   }
   std::vector<Bytes> budget(machine.tiers.size());
   budget[0] = sum(ends, fast);

@@ -26,6 +26,15 @@ TEST(Verify, RejectsAStartThatDoesNotSuitTheGraph) {
       "at the start: w at offset 64 of fast with 256 bytes overlaps x, which has 128 bytes at offset 0");
 }
 
+TEST(Verify, LetsAConstantStartWhereAnyPersistentTensorMay) {
+  EXPECT_EQ(verdict([](HandMade& it) { it.graph[w].kind = TensorKind::input; }), "");
+  EXPECT_NE(verdict([](HandMade& it) {
+              it.graph[w].kind = TensorKind::input;
+              it.graph[w].persistent = false;
+            }),
+            "");
+}
+
 TEST(Verify, RejectsAnEndThatIsNotTheStart) {
   EXPECT_EQ(without(19), "at the end: w still has a region in fast, which the start does not have");
   EXPECT_EQ(verdict([](HandMade& it) {

@@ -65,7 +65,7 @@ Seconds PrefetchWriter::transfer(TensorId tensor, bool out) {
   // A device that cannot do both at once is one lane.
   const bool shared = link.both_ways < 0.75;
   Seconds& lane = free_at_[2 * tier.index + (out || shared ? 0 : 1)];
-  lane = std::max(lane, now_) + link.time(writer_.fast_size(tensor));
+  lane = std::max(lane, now_) + link.time(writer_.fast_size(tensor)) / link.while_computing;
   return lane;
 }
 
