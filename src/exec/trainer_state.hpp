@@ -31,7 +31,8 @@ struct Trainer::State {
   void require_sound() const;
   /// From here on nothing that uses tensors is allowed.
   void fail(const char* reason, EnvironmentError::Place place);
-  void step();
+  /// `count`: of accesses; none: they are not counted.
+  void step(AccessCount* count = nullptr);
 };
 
 }  // namespace terrace
