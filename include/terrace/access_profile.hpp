@@ -59,7 +59,7 @@ struct AccessProfile {
 /// In scope means counted. Ends before its memory does, and may outlive the profile.
 class ProfiledArea {
  public:
-  ProfiledArea(ProfiledArea&& other) noexcept = default;
+  ProfiledArea(ProfiledArea&& other) noexcept;
   ProfiledArea& operator=(ProfiledArea&& other) noexcept;
   /// pre: no other thread uses the area meanwhile
   ~ProfiledArea();

@@ -37,7 +37,8 @@ struct Program {
   Bytes arena;
   Bytes peak;            ///< the most bytes live at once: no arena is smaller
   unsigned threads = 1;  ///< it was made for
-  Bytes alignment{64};   ///< of offsets; what lies between two tensors belongs to the first
+  Bytes alignment{64};   ///< of offsets: a cache line, which vectors like best; what
+                         ///< lies between two tensors belongs to the first
 };
 
 /// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours. A

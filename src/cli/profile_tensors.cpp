@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <fstream>
+#include <memory>
 
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"

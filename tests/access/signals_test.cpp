@@ -1,4 +1,8 @@
 // The host program's own signals while accesses are counted.
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cerrno>
 #include <csetjmp>
 #include <csignal>
 
@@ -8,11 +12,11 @@ namespace terrace {
 namespace {
 
 sigjmp_buf escape;
-volatile std::sig_atomic_t calls, number_seen, usr1_blocked, segv_blocked;
-const void* volatile address_seen;
+std::atomic<int> calls, number_seen, usr1_blocked, segv_blocked;
+std::atomic<const void*> address_seen;
 
 void note(int number) {
-  calls = calls + 1;
+  ++calls;
   number_seen = number;
   sigset_t mask;
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
@@ -56,8 +60,11 @@ class Handler {
   struct sigaction before_ = {};
 };
 
-/// Mapped by nobody.
-void* forbidden() { return reinterpret_cast<void*>(std::uintptr_t{64}); }
+/// A page that nobody may touch, in no area.
+void* forbidden() {
+  static void* const page = mmap(nullptr, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return page;
+}
 void touch_forbidden() { *static_cast<volatile char*>(forbidden()) = 1; }
 
 class HostSignals : public testing::Test {
@@ -69,15 +76,16 @@ TEST_F(HostSignals, HandsFaultsElsewhereToTheHandlerThatWasThere) {
   const Handler handler(on_fault);
   const auto watching = watch();
   watching->add(memory_.pages());
+  forbidden();
   if (sigsetjmp(escape, 1) == 0) touch_forbidden();
-  EXPECT_EQ(calls, 1);
-  EXPECT_EQ(number_seen, SIGSEGV);
-  EXPECT_EQ(address_seen, forbidden());
-  EXPECT_EQ(usr1_blocked, 1) << "by the mask it asked for";
-  EXPECT_EQ(segv_blocked, 1);
+  EXPECT_EQ(calls.load(), 1);
+  EXPECT_EQ(number_seen.load(), SIGSEGV);
+  EXPECT_EQ(address_seen.load(), forbidden());
+  EXPECT_EQ(usr1_blocked.load(), 1) << "by the mask it asked for";
+  EXPECT_EQ(segv_blocked.load(), 1);
   read_sweep(memory_.pages());
   EXPECT_EQ(watching->remove(memory_.pages().data()).reads, 4U) << "counting goes on";
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls.load(), 1);
 }
 
 TEST_F(HostSignals, CallsPlainHandlersAndHonoursTheirFlags) {
@@ -85,8 +93,8 @@ TEST_F(HostSignals, CallsPlainHandlersAndHonoursTheirFlags) {
   const auto watching = watch();
   for (int i = 1; i <= 3; ++i) {
     if (sigsetjmp(escape, 1) == 0) touch_forbidden();
-    EXPECT_EQ(calls, i);
-    EXPECT_EQ(segv_blocked, 0);
+    EXPECT_EQ(calls.load(), i);
+    EXPECT_EQ(segv_blocked.load(), 0);
   }
 }
 
@@ -94,7 +102,7 @@ TEST_F(HostSignals, PassesOnSignalsThatWereSent) {
   const Handler handler(SIGSEGV, on_sent);
   const auto watching = watch();
   raise(SIGSEGV);
-  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(calls.load(), 1);
 }
 
 TEST_F(HostSignals, LeavesIgnoredSignalsIgnored) {
@@ -109,7 +117,7 @@ TEST_F(HostSignals, LeavesIgnoredSignalsIgnored) {
 using HostSignalsDeathTest = HostSignals;
 
 TEST_F(HostSignalsDeathTest, FaultsElsewhereEndTheProcessAsEver) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto fault = [this](void (*action)(int), int flags) {
     const Handler handler(SIGSEGV, action, flags);
     const auto watching = watch();
@@ -123,7 +131,7 @@ TEST_F(HostSignalsDeathTest, FaultsElsewhereEndTheProcessAsEver) {
 }
 
 TEST_F(HostSignalsDeathTest, SignalsSentEndTheProcessAsEver) {
-  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto send = [] {
     const Handler handler(SIGSEGV, SIG_DFL);
     const auto watching = watch();

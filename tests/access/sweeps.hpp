@@ -20,7 +20,7 @@ inline PageMemory pages_of_memory(std::size_t pages) { return PageMemory(Bytes{p
 inline std::unique_ptr<PageWatch> watch(Bytes window = {}) { return PageWatch::start(window).value(); }
 
 inline void read_page(std::span<std::byte> pages, std::size_t page, std::size_t at = 0) {
-  static_cast<void>(*const_cast<volatile std::byte*>(&pages[page * kPage + at]));
+  [[maybe_unused]] const std::byte value = *static_cast<const volatile std::byte*>(&pages[page * kPage + at]);
 }
 
 inline void write_page(std::span<std::byte> pages, std::size_t page, std::byte value = {}) {

@@ -55,6 +55,8 @@ struct ProfiledArea::State {
 
 ProfiledArea::ProfiledArea(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
+ProfiledArea::ProfiledArea(ProfiledArea&&) noexcept = default;
+
 ProfiledArea& ProfiledArea::operator=(ProfiledArea&& other) noexcept {
   std::swap(state_, other.state_);
   return *this;
