@@ -9,10 +9,9 @@
 #include <cstddef>
 
 #include "terrace/result.hpp"
+#include "terrace/tier.hpp"
 
 namespace terrace {
-
-enum class Access { read, write };
 
 /// Called in a signal handler with all signals blocked, by several threads at once: no allocation, no lock
 /// that another signal handler's thread may hold, nothing that faults.
