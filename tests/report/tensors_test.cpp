@@ -71,7 +71,7 @@ TEST(Distribution, PutsEveryTensorInOneBucket) {
   EXPECT_EQ(bucket(by_size(facts), "below 4 KiB").small_bytes, Bytes{4195});
   EXPECT_EQ(bucket(by_size(facts), "4-64 KiB").tensors, 1U);
   EXPECT_EQ(bucket(by_size(facts), "1-16 MiB").tensors, 1U);
-  EXPECT_EQ(bucket(by_accesses(facts), "0").tensors, 1U);
+  EXPECT_EQ(bucket(by_accesses(facts), "below 0.5").tensors, 1U);
   EXPECT_EQ(bucket(by_accesses(facts), "1-2").tensors, 1U);
   EXPECT_EQ(bucket(by_accesses(facts), "3-10").tensors, 1U);
   EXPECT_EQ(bucket(by_accesses(facts), "over 100").tensors, 1U);
