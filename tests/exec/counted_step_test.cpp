@@ -3,6 +3,7 @@
 
 #include "exec/planned.hpp"
 #include "terrace/access_profile.hpp"
+#include "terrace/planner.hpp"
 
 namespace terrace {
 namespace {
@@ -49,6 +50,19 @@ TEST(CountedStep, GivesTheSameBitsUnderPlans) {
     SCOPED_TRACE(slow.name);
     expect_same_bits(start(small_resnet(), slow), start_unlimited(small_resnet()));
   }
+}
+
+/// A plan whose transfers go on behind kernels, to and from a disk, which cannot read armed pages.
+TEST(CountedStep, GivesTheSameBitsWhereTransfersAndKernelsOverlap) {
+  const TemporaryFolder folder;
+  const Machine machine = two_tiers("file:" + (folder / "spill") + ":1GiB,buffered", {4096}, {4096}, false);
+  const Program program = compile(small_resnet(), 1).value();
+  const Profile profile = estimate(program.graph, machine);
+  const Bytes fast = round_up(least_budget(program.graph, machine).bytes * 3 / 2, 4_KiB);
+  const PlanRequest request{program.graph, machine, profile, {fast, 1_GiB}};
+  const auto plan = verify(program.graph, machine, make_plan("prefetch", request).value()).value();
+  Trainer watched = Trainer::start(program, plan, machine, {.seed = 1, .learning_rate = 0.01F}).value();
+  expect_same_bits(std::move(watched), start_unlimited(small_resnet()));
 }
 
 /// x > linear > relu > linear > loss, each operand some pages large and smaller than any cache.
