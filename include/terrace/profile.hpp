@@ -1,4 +1,5 @@
-// A profile: how long every kernel of a graph takes on a machine, by variant and by where its operands lie.
+// A profile: how long every kernel of a graph takes on a machine, by variant and by where its operands lie,
+// and how often it reads and writes each of them.
 //
 // Times are measured (`measure`, src/profile/) or estimated from the machine's description by a roofline:
 // the larger of work over the arithmetic rate and, over all tiers, bytes over the tier's rate. Plain data.
@@ -24,8 +25,20 @@ struct PlacedTime {
   bool operator==(const PlacedTime&) const = default;
 };
 
+/// How often one run of a kernel sweeps over one operand in memory: pages that were touched, as often as a
+/// cache had to fetch them, over pages of the operand. Operands that are the same tensor have the same.
+struct Accesses {
+  double reads = 0, writes = 0;
+  std::uint64_t pages = 0;  ///< that were watched; 0: not counted but taken from the graph
+  bool operator==(const Accesses&) const = default;
+};
+
+/// By kernel, then by operand: inputs, outputs, workspace.
+using KernelAccesses = std::vector<std::vector<Accesses>>;
+
 struct KernelProfile {
   std::vector<std::vector<PlacedTime>> variants;  ///< by variant; the first entry has all operands in tier 0
+  std::vector<Accesses> operands = {};            ///< inputs, outputs, workspace; empty: not counted
   bool operator==(const KernelProfile&) const = default;
 };
 
@@ -39,6 +52,12 @@ struct Profile {
 };
 
 std::string fingerprint(const Profile& profile);
+
+/// What the graph says of an operand: one read of an input, one write of an output, both of a tensor that is
+/// both and of a workspace. pre: operand is below the number of the kernel's inputs, outputs and workspace
+Accesses assumed_accesses(const Graph& graph, KernelId kernel, std::size_t operand);
+/// What was counted, else what the graph says. pre: as above; the profile is of the graph
+Accesses accesses(const Graph& graph, const Profile& profile, KernelId kernel, std::size_t operand);
 
 /// Every kernel by the machine's roofline; times that come with the graph's variants are taken instead.
 /// pre: a valid graph and machine

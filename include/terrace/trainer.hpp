@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "terrace/graph.hpp"
+#include "terrace/profile.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/tier.hpp"
 #include "terrace/verify.hpp"
@@ -36,11 +37,17 @@ struct Program {
   Bytes arena;
   Bytes peak;            ///< the most bytes live at once: no arena is smaller
   unsigned threads = 1;  ///< it was made for
+  Bytes alignment{64};   ///< of offsets: a cache line, which vectors like best; what
+                         ///< lies between two tensors belongs to the first
 };
 
 /// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours. A
 /// library built without oneDNN has nothing of this header.
 Result<Program> compile(const Graph& graph, unsigned threads = 0);
+/// The same with tensors that begin at multiples of `alignment`, which takes more memory. With 4 KiB every
+/// page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of two, at
+/// least 64
+Program aligned(Program program, Bytes alignment);
 
 struct TrainerOptions {
   std::uint64_t seed = 0;
@@ -80,6 +87,11 @@ class Trainer {
   /// The same, and the time each kernel took is added to `times`. pre: one entry for each kernel of the
   /// program's graph
   void step(std::span<Seconds> times);
+  /// The same, slower, and how often every kernel read and wrote its operands (access_profile.hpp says what
+  /// is counted): a step with the same bits. An operand is counted by the pages that are its own, which are
+  /// all of them where the tier's granularity, or the program's alignment, is a page. Fails, and does no
+  /// step, where accesses are being counted already, and on processors other than x86-64.
+  Result<KernelAccesses> counted_step();
   bool failed() const;
   /// When everything in the last step happened. A copy's interval is from its start to its completion, and
   /// bytes moved are those of whole regions. Of alloc and free: the moment they were passed.

@@ -8,24 +8,16 @@
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
 #include "cli/model_batch.hpp"
+#include "cli/profile.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
 #include "exec/synthetic_data.hpp"
 #include "profile/kernel_times.hpp"
-#include "terrace/models.hpp"
 
 namespace terrace::cli {
 namespace {
 
-struct Request {
-  std::string model;
-  bool kernels = false;
-  ModelOptions options;
-  std::int64_t steps = 3;
-  unsigned threads = 0;
-  std::size_t top = 0;
-  std::string json;
-};
+using Request = ProfileRequest;
 
 struct Measured {
   Rates rates;
@@ -157,7 +149,7 @@ nlohmann::json to_json(const Request& request, const Measured& measured) {
 }
 
 void run_profile(const Request& request) {
-  if (!request.kernels) throw BadInput("say what to profile: --kernels shows where the time of a step goes");
+  if (!request.kernels) return profile_tensors(request);
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
@@ -170,17 +162,19 @@ void run_profile(const Request& request) {
 
 void add_profile(CLI::App& app) {
   auto request = std::make_shared<Request>();
-  CLI::App* command = app.add_subcommand("profile", "Measures a training step, part by part");
+  CLI::App* command = app.add_subcommand("profile", "Measures a training step: its tensors, or its kernels");
   command->add_option("model", request->model, "Name of the network: see terrace models")
       ->type_name("MODEL")
       ->required();
   command->add_flag(
       "--kernels", request->kernels,
-      "Time every kernel and compare it with what the computer can do (required: the only mode)");
+      "Time every kernel and compare it with what the computer can do, instead of looking at tensors");
   command->add_option("--batch", request->options.batch, "Samples per step (default: the model's own)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
-  command->add_option("--steps", request->steps, "Steps to average over, after one to warm up (default: 3)")
+  command
+      ->add_option("--steps", request->steps,
+                   "Of --kernels: steps to average over, after one to warm up (default: 3)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
   command
@@ -188,10 +182,12 @@ void add_profile(CLI::App& app) {
                    "Threads to compute with (default: all this process may use)")
       ->type_name("N")
       ->check(whole_number(1U, 1024U));
-  command->add_option("--top", request->top, "Also list the N slowest kernels")
+  command->add_option("--top", request->top, "Of --kernels: also list the N slowest")
       ->type_name("N")
       ->check(whole_number(std::size_t{1}));
   command->add_option("--json", request->json, "Write the result to this file instead of printing tables")
+      ->type_name("FILE");
+  command->add_option("-o,--output", request->plot, "Of tensors: also draw the tables into this SVG file")
       ->type_name("FILE");
   command->callback([request] { run_profile(*request); });
 }

@@ -1,3 +1,6 @@
+#include <bit>
+
+#include "base/check.hpp"
 #include "base/system.hpp"
 #include "graph/passes.hpp"
 #include "kernels/cpu/lowering.hpp"
@@ -8,16 +11,13 @@
 namespace terrace {
 namespace {
 
-/// What oneDNN's vector loads like best, and one cache line.
-constexpr Bytes kAlignment{64};
-
 void assign_offsets(Program& program) {
   const Lifetimes lifetimes(program.graph);
   std::vector<PackingItem> items;
   for (std::uint32_t i = 0; i < program.graph.tensors.size(); ++i) {
     items.push_back({program.graph.tensors[i].bytes, lifetimes[{i}].first, lifetimes[{i}].last});
   }
-  Packing packing = pack(items, kAlignment);
+  Packing packing = pack(items, program.alignment);
   program.offsets = std::move(packing.offsets);
   program.arena = packing.total;
   program.peak = lifetimes.peak_bytes();
@@ -32,6 +32,13 @@ Result<Program> compile(const Graph& graph, unsigned threads) {
   auto lowered = cpu::lower(graph, program.threads);
   if (!lowered) return lowered.error();
   program.graph = share_in_place(schedule(std::move(*lowered)));
+  assign_offsets(program);
+  return program;
+}
+
+Program aligned(Program program, Bytes alignment) {
+  check(alignment >= Bytes{64} && std::has_single_bit(alignment.count), "alignment is a power of two");
+  program.alignment = alignment;
   assign_offsets(program);
   return program;
 }

@@ -29,6 +29,7 @@ Machine one_memory(const Program& program) {
   machine.name = "memory";
   machine.tiers.resize(1);
   machine.tiers[0].name = "dram";
+  machine.tiers[0].granularity = program.alignment;
   machine.tiers[0].capacity = std::max(program.arena, Bytes{1});
   machine.tiers[0].spec = "dram:" + to_string(machine.tiers[0].capacity);
   return machine;

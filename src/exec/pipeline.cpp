@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
+#include "profile/kernel_key.hpp"
 #include "profile/measure.hpp"
 #include "profile/roofline.hpp"
 #include "terrace/error.hpp"
@@ -76,6 +78,17 @@ Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& b
     progress(fmt::format("measuring kernels, {}/{}", done.done, done.all));
   };
   return measure(workload.graph(), workload.machine, options);
+}
+
+void remember_accesses(const Program& program, const KernelAccesses& counted, const Told& progress) {
+  auto store = open_store(progress);
+  if (!store) return;
+  const std::string compute = compute_key(program.threads);
+  std::set<std::string> saved;
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const std::string key = kernel_key(program.graph, program.graph.kernels[i]);
+    if (saved.insert(key).second) store->save_accesses(key, compute, counted[i]);
+  }
 }
 
 Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,

@@ -20,6 +20,10 @@ Result<Profile> profile_of(
     const Workload& workload, const std::vector<Bytes>& budget,
     const Told& progress = [](const std::string&) {});
 
+/// Keeps what a counted step gave, under each kernel's key, for profiles to come; in the cache folder.
+void remember_accesses(
+    const Program& program, const KernelAccesses& counted, const Told& progress = [](const std::string&) {});
+
 struct Planned {
   VerifiedPlan plan;
   Bytes fast;           ///< of the fastest tier, as it was given

@@ -1,9 +1,11 @@
 #include "exec/runner.hpp"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "base/check.hpp"
+#include "exec/access_count.hpp"
 
 namespace terrace {
 
@@ -15,13 +17,13 @@ Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers,
   timeline_.peak = script_.peak;
 }
 
-void Runner::step(const StepContext& context, CheckpointWriter* saving) {
+template <class Perform>
+void Runner::carry_out(Perform perform_one) {
   begin_ = Clock::now();
   clock_ = Seconds{0};
   try {
     for (const Action& action : script_.actions) {
-      if (saving != nullptr) saving->wait_before(action.instruction);
-      std::visit([&](const auto& what) { perform(action, what, context); }, action.what);
+      std::visit([&](const auto& what) { perform_one(action, what); }, action.what);
     }
   } catch (...) {
     // Letting go of a transfer waits for its end: nothing writes into the tiers any more.
@@ -29,6 +31,23 @@ void Runner::step(const StepContext& context, CheckpointWriter* saving) {
     throw;
   }
   finish_timeline();
+}
+
+void Runner::step(const StepContext& context, CheckpointWriter* saving) {
+  carry_out([&](const Action& action, const auto& what) {
+    if (saving != nullptr) saving->wait_before(action.instruction);
+    perform(action, what, context);
+  });
+}
+
+void Runner::counted_step(const StepContext& context, AccessCount& count) {
+  carry_out([&](const Action& action, const auto& what) {
+    using What = std::decay_t<decltype(what)>;
+    if constexpr (std::is_same_v<What, RunAction>) count.before(what);
+    perform(action, what, context);
+    if constexpr (std::is_same_v<What, RunAction>) count.after(what);
+    if constexpr (std::is_same_v<What, CopyAction>) transfers_[what.slot].wait();
+  });
 }
 
 void Runner::perform(const Action& action, const RunAction& run, const StepContext& context) {

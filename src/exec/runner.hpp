@@ -14,6 +14,8 @@
 
 namespace terrace {
 
+class AccessCount;
+
 class Runner {
  public:
   /// `instructions`: how many the plan has. Tiers and kernels outlive the runner.
@@ -23,6 +25,9 @@ class Runner {
   /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
   /// `saving`: a checkpoint of the tensors as they are, for which the step waits before it changes them.
   void step(const StepContext& context, CheckpointWriter* saving = nullptr);
+  /// The same, and accesses are counted. Every transfer is waited for where it is started: nothing but
+  /// kernels uses memory while they run.
+  void counted_step(const StepContext& context, AccessCount& count);
   const Timeline& timeline() const { return timeline_; }
   /// Adds what the kernels took in the last step, by kernel.
   void add_times(std::span<Seconds> times) const;
@@ -30,6 +35,8 @@ class Runner {
  private:
   using Clock = std::chrono::steady_clock;
 
+  template <class Perform>
+  void carry_out(Perform perform_one);
   void perform(const Action& action, const RunAction& run, const StepContext& context);
   void perform(const Action& action, const CopyAction& copy, const StepContext& context);
   void perform(const Action& action, const WaitAction& wait, const StepContext& context);

@@ -28,7 +28,7 @@ class Resolver {
 
   void add(const Run& run) {
     const Kernel& kernel = graph_[run.kernel];
-    RunAction action{run.kernel.index, {}, {}};
+    RunAction action{run.kernel.index, {}, {}, {}};
     auto tier = run.tiers.begin();
     for (const Operand& operand : kernel.inputs) use(action, operand.tensor, *tier++, operand.touched, {});
     for (const Operand& operand : kernel.outputs) use(action, operand.tensor, *tier++, {}, operand.touched);
@@ -41,6 +41,7 @@ class Resolver {
 
   void use(RunAction& action, TensorId tensor, TierId tier, Bytes read, Bytes written) {
     action.operands.push_back(tiers_.at(residence_.place(tensor, tier)));
+    action.regions.push_back(residence_.size(tensor, tier));
     Tier& memory = tiers_[tier];
     if (memory.description().read_rate == BytesPerSecond{}) return;
     auto charge = std::find_if(action.charges.begin(), action.charges.end(),

@@ -19,6 +19,7 @@ struct Charge {
 struct RunAction {
   std::uint32_t kernel = 0;
   std::vector<std::byte*> operands;
+  std::vector<Bytes> regions;  ///< how much memory from there on is the operand's own
   std::vector<Charge> charges;
 };
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/check.hpp"
+#include "exec/access_count.hpp"
 #include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "exec/trainer_state.hpp"
@@ -72,10 +73,15 @@ void Trainer::State::fail(const char* reason, EnvironmentError::Place place) {
                   std::move(place));
 }
 
-void Trainer::State::step() {
+void Trainer::State::step(AccessCount* count) {
   require_sound();
   try {
-    runner->step(context(), saving.get());
+    if (count == nullptr) {
+      runner->step(context(), saving.get());
+    } else {
+      wait_for_checkpoint();  // its writer cannot read pages that are watched
+      runner->counted_step(context(), *count);
+    }
   } catch (const EnvironmentError& error) {
     fail(error.what(), error.place());
     throw;
@@ -161,6 +167,13 @@ void Trainer::step(std::span<Seconds> times) {
   check(times.size() == state_->kernels.size(), "there is one time for each kernel");
   state_->step();
   state_->runner->add_times(times);
+}
+
+Result<KernelAccesses> Trainer::counted_step() {
+  auto count = AccessCount::start(state_->graph());
+  if (!count) return count.error();
+  state_->step(&*count);
+  return count->result();
 }
 
 bool Trainer::failed() const { return state_->failure.has_value(); }

@@ -36,7 +36,8 @@ struct Trainer::State {
   void require_sound() const;
   /// From here on nothing that uses tensors is allowed.
   void fail(const char* reason, EnvironmentError::Place place);
-  void step();
+  /// `count`: of accesses; none: they are not counted.
+  void step(AccessCount* count = nullptr);
   /// Whoever changes tensors between steps.
   void wait_for_checkpoint() const {
     if (saving) saving->wait();

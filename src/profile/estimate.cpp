@@ -55,6 +55,9 @@ std::string fingerprint(const Profile& profile) {
       hash.add(places.size());
       for (const PlacedTime& placed : places) add(hash, placed);
     }
+    hash.add(kernel.operands.size());
+    for (const Accesses& counted : kernel.operands)
+      hash.add(counted.reads).add(counted.writes).add(counted.pages);
   }
   return hash.text();
 }

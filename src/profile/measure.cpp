@@ -103,7 +103,11 @@ Result<Profile> measure(const Graph& lowered, const Machine& machine, const Meas
       return measured.error();
   }
   Profile profile{fingerprint(lowered), fingerprint(machine), {}};
-  for (const std::string& key : keys) profile.kernels.push_back({{{times.at(key)}}});
+  for (const std::string& key : keys) {
+    profile.kernels.push_back({{{times.at(key)}}});
+    if (options.store != nullptr)
+      profile.kernels.back().operands = options.store->find_accesses(key, compute);
+  }
   return profile;
 }
 

@@ -25,6 +25,11 @@ constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS kernel_time (kernel TEXT NOT NULL, compute TEXT NOT NULL, cold REAL NOT NULL,"
     " warm REAL NOT NULL, spread REAL NOT NULL, samples INTEGER NOT NULL,"
     " PRIMARY KEY (kernel, compute)) WITHOUT ROWID;";
+/// Files from before accesses were kept have no such table: it is added when they are opened.
+constexpr const char* kAccessSchema =
+    "CREATE TABLE IF NOT EXISTS kernel_access (kernel TEXT NOT NULL, compute TEXT NOT NULL,"
+    " operand INTEGER NOT NULL, reads REAL NOT NULL, writes REAL NOT NULL, pages INTEGER NOT NULL,"
+    " PRIMARY KEY (kernel, compute, operand)) WITHOUT ROWID;";
 
 [[noreturn]] void throw_failure(const fs::path& path, const std::string& why, int cause = 0) {
   throw EnvironmentError(
@@ -106,6 +111,28 @@ bool can_be(const PlacedTime& time) {
   return is_time(time.cold) && is_time(time.warm) && is_time(time.spread) && time.samples > 0;
 }
 
+bool can_be(const Accesses& counted) {
+  const auto is_count = [](double count) { return std::isfinite(count) && count >= 0; };
+  return is_count(counted.reads) && is_count(counted.writes);
+}
+
+void remove_accesses(const Database& database, std::string_view kernel, std::string_view compute) {
+  Statement remove(database, "DELETE FROM kernel_access WHERE kernel = ? AND compute = ?");
+  remove.bind(kernel).bind(compute).step();
+}
+
+void insert_accesses(const Database& database, std::string_view kernel, std::string_view compute,
+                     const std::vector<Accesses>& operands) {
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    Statement insert(database,
+                     "INSERT INTO kernel_access (kernel, compute, operand, reads, writes, pages)"
+                     " VALUES (?, ?, ?, ?, ?, ?)");
+    insert.bind(kernel).bind(compute).bind(static_cast<std::int64_t>(i));
+    insert.bind(operands[i].reads).bind(operands[i].writes);
+    insert.bind(static_cast<std::int64_t>(operands[i].pages)).step();
+  }
+}
+
 }  // namespace
 
 ProfileStore::ProfileStore(fs::path path, std::unique_ptr<Database> database, std::string note)
@@ -138,6 +165,7 @@ Result<ProfileStore> ProfileStore::open(const fs::path& path) try {
     database = std::make_unique<Database>(path);
   }
   if (contents != Contents::ours) begin_new(*database);
+  database->execute(kAccessSchema);
   return ProfileStore(path, std::move(database), std::move(note));
 } catch (const DatabaseError& error) {
   throw_failure(path, error.what());
@@ -166,6 +194,38 @@ void ProfileStore::save(std::string_view kernel, std::string_view compute, const
                      " VALUES (?, ?, ?, ?, ?, ?)");
     insert.bind(kernel).bind(compute).bind(time.cold.count()).bind(time.warm.count());
     insert.bind(time.spread.count()).bind(std::int64_t{time.samples}).step();
+  });
+}
+
+std::vector<Accesses> ProfileStore::find_accesses(std::string_view kernel, std::string_view compute) const {
+  return guarded(path_, [&]() -> std::vector<Accesses> {
+    Statement select(*database_,
+                     "SELECT operand, reads, writes, pages FROM kernel_access"
+                     " WHERE kernel = ? AND compute = ? ORDER BY operand");
+    select.bind(kernel).bind(compute);
+    std::vector<Accesses> operands;
+    while (select.step()) {
+      const Accesses counted{select.real(1), select.real(2), static_cast<std::uint64_t>(select.integer(3))};
+      const bool is_next = select.integer(0) == static_cast<std::int64_t>(operands.size());
+      if (!is_next || select.integer(3) < 0 || !can_be(counted)) return {};
+      operands.push_back(counted);
+    }
+    return operands;
+  });
+}
+
+void ProfileStore::save_accesses(std::string_view kernel, std::string_view compute,
+                                 const std::vector<Accesses>& operands) {
+  guarded(path_, [&] {
+    database_->execute("BEGIN IMMEDIATE;");
+    try {
+      remove_accesses(*database_, kernel, compute);
+      insert_accesses(*database_, kernel, compute, operands);
+      database_->execute("COMMIT;");
+    } catch (const DatabaseError&) {
+      database_->execute("ROLLBACK;");
+      throw;
+    }
   });
 }
 

@@ -1,8 +1,8 @@
-// ProfileStore: times of kernels that were measured before, in a file that programs share.
+// ProfileStore: times and accesses of kernels that were measured before, in a file that programs share.
 //
-// A time is found by the kernel's key (kernel_key.hpp) and that of what computed it, so a model that shares
-// kernels with an earlier one need not measure them again. Processes may use one file at once. One thread at
-// a time. Format: docs/formats/profile.md.
+// What was measured is found by the kernel's key (kernel_key.hpp) and that of what computed it, so a model
+// that shares kernels with an earlier one need not measure them again. Processes may use one file at once.
+// One thread at a time. Format: docs/formats/profile.md.
 #pragma once
 
 #include <filesystem>
@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "terrace/profile.hpp"
 
@@ -34,6 +35,12 @@ class ProfileStore {
   std::optional<PlacedTime> find(std::string_view kernel, std::string_view compute) const;
   /// Replaces what was there. After it, and after a crash in the middle of it, the file is whole.
   void save(std::string_view kernel, std::string_view compute, const PlacedTime& time);
+
+  /// What each operand was counted at: inputs, outputs, workspace; empty where it was not, or cannot be.
+  std::vector<Accesses> find_accesses(std::string_view kernel, std::string_view compute) const;
+  /// Replaces what was there, as a whole.
+  void save_accesses(std::string_view kernel, std::string_view compute,
+                     const std::vector<Accesses>& operands);
 
  private:
   ProfileStore(std::filesystem::path path, std::unique_ptr<Database> database, std::string note);

@@ -72,6 +72,25 @@ TEST(Profile, FingerprintChangesWithEveryFigure) {
   EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.spread += Seconds{1}; }));
   EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { ++time.samples; }));
   EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.tiers[1] = {1}; }));
+  EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.kernels[0].operands = {{1, 0, 1}, {0, 1, 1}}; }));
+}
+
+TEST(Profile, AnswersAccessesThatWereCountedElseWhatTheGraphSays) {
+  Graph graph = one_kernel({40, 40}, {20}, 0);
+  graph.kernels[0].outputs.push_back(graph.kernels[0].inputs[1]);
+  graph.kernels[0].workspace = add_tensor(graph, 8);
+  Profile profile = estimate(graph, two_tier_machine());
+  const std::vector<Accesses> assumed{{1, 0}, {1, 1}, {0, 1}, {1, 1}, {1, 1}};
+  for (std::size_t i = 0; i < assumed.size(); ++i) {
+    EXPECT_EQ(assumed_accesses(graph, {0}, i), assumed[i]) << i;
+    EXPECT_EQ(accesses(graph, profile, {0}, i), assumed[i]) << i;
+  }
+  profile.kernels[0].operands = {{3, 0, 10}, {9, 9, 0}, {0, 2, 5}, {1, 1, 1}, {2, 2, 2}};
+  EXPECT_EQ(accesses(graph, profile, {0}, 0), (Accesses{3, 0, 10}));
+  EXPECT_EQ(accesses(graph, profile, {0}, 1), assumed[1]) << "no page of it was watched";
+  EXPECT_EQ(accesses(graph, profile, {0}, 4), (Accesses{2, 2, 2}));
+  EXPECT_THROW(accesses(graph, profile, {0}, 5), std::logic_error);
+  EXPECT_THROW(accesses(graph, profile, {1}, 0), std::logic_error);
 }
 
 }  // namespace

@@ -117,6 +117,9 @@ TEST(Measure, TakesFromTheStoreWhatItKnows) {
   Counter counter;
   EXPECT_EQ(measure(graph, two_tier_machine(), counter.options(&store)).value(), first);
   EXPECT_EQ(counter.calls, 0U);
+  const std::vector<Accesses> counted{{2, 0, 5}, {0, 1, 5}};
+  store.save_accesses(kernel_key(graph, graph.kernels[0]), compute_key(1), counted);
+  EXPECT_EQ(measure(graph, two_tier_machine(), counter.options(&store)).value().kernels[0].operands, counted);
 }
 
 TEST(Measure, StartsWarmWhereAnotherModelSharesKernels) {

@@ -62,6 +62,41 @@ TEST(ProfileStore, DoesNotFindWhatCannotBeATime) {
   EXPECT_FALSE(store.find("unmeasured", "cpu"));
 }
 
+const std::vector<Accesses> kSomeAccesses{{1, 0, 12}, {0, 1.5, 3}, {0.25, 0.25, 0}};
+
+TEST(ProfileStore, FindsTheAccessesOfEveryOperand) {
+  const TemporaryFolder folder;
+  auto store = ProfileStore::open(folder / "store").value();
+  EXPECT_TRUE(store.find_accesses("conv", "cpu").empty());
+  store.save_accesses("conv", "cpu", std::vector<Accesses>(5));
+  store.save_accesses("conv", "other", {{7, 7, 7}});
+  store.save_accesses("conv", "cpu", kSomeAccesses);
+  EXPECT_EQ(store.find_accesses("conv", "cpu"), kSomeAccesses) << "replaced as a whole";
+  EXPECT_FALSE(store.find("conv", "cpu")) << "times are kept apart";
+}
+
+TEST(ProfileStore, DoesNotFindWhatCannotBeAccesses) {
+  const TemporaryFolder folder;
+  auto store = ProfileStore::open(folder / "store").value();
+  store.save_accesses("negative", "cpu", {{-1, 0, 1}});
+  store.save_accesses("endless", "cpu", {{1, std::numeric_limits<double>::infinity(), 1}});
+  store.save_accesses("gap", "cpu", kSomeAccesses);
+  Database(folder / "store").execute("DELETE FROM kernel_access WHERE kernel = 'gap' AND operand = 1");
+  for (const char* kernel : {"negative", "endless", "gap"})
+    EXPECT_TRUE(store.find_accesses(kernel, "cpu").empty()) << kernel;
+}
+
+TEST(ProfileStore, AddsAccessesToAFileFromBeforeTheyWereKept) {
+  const TemporaryFolder folder;
+  { ProfileStore::open(folder / "store").value().save("conv", "cpu", some_time(1)); }
+  Database(folder / "store").execute("DROP TABLE kernel_access");
+  auto store = ProfileStore::open(folder / "store").value();
+  EXPECT_EQ(store.note(), "");
+  EXPECT_EQ(store.find("conv", "cpu"), some_time(1));
+  store.save_accesses("conv", "cpu", kSomeAccesses);
+  EXPECT_EQ(store.find_accesses("conv", "cpu"), kSomeAccesses);
+}
+
 TEST(ProfileStore, MovesADamagedFileAsideAndBeginsANewOne) {
   const TemporaryFolder folder;
   const std::string path = folder / "store";
