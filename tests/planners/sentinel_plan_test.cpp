@@ -137,8 +137,7 @@ TEST(SentinelPlan, BeginsIntervalsWithoutRoomForTheirTensorsWhereTheyAreLong) {
 /// Kernels of a second, transfers of ten, and as long to use a megabyte in slow memory.
 TEST(SentinelPlan, WaitsForLateTensorsOrLeavesThem) {
   const Planned step(rig_chain(8), rig_machine(kSlowLink, true));
-  PlanRequest request = with(step.request(6 * kMega), "in_place", "off");
-  request = with(request, "interval", "1");
+  const PlanRequest request = with(with(step.request(6 * kMega), "in_place", "off"), "interval", "1");
   const Plan waits = planned(with(request, "end", "wait")), leaves = planned(with(request, "end", "leave"));
   EXPECT_TRUE(used_in_place(step, waits).empty());
   EXPECT_FALSE(copied(step, waits, {1}).empty());
@@ -148,8 +147,7 @@ TEST(SentinelPlan, WaitsForLateTensorsOrLeavesThem) {
 
 TEST(SentinelPlan, LeavesOnlyInTheIntervalsThatAreNamed) {
   const Planned step(rig_chain(8), rig_machine(kSlowLink, true));
-  PlanRequest request = with(step.request(6 * kMega), "in_place", "off");
-  request = with(request, "interval", "1");
+  const PlanRequest request = with(with(step.request(6 * kMega), "in_place", "off"), "interval", "1");
   const auto cases = cases_of(with(request, "end", "wait"));
   const auto late = std::find(cases.begin(), cases.end(), Case::no_time);
   ASSERT_NE(late, cases.end());
@@ -174,7 +172,8 @@ TEST(SentinelPlan, WaitsWhereKernelsCannotUseSlowMemory) {
 TEST(SentinelPlan, UsesInSlowMemoryWhatLosesNothingThere) {
   const Planned step(rig_chain(8), rig_machine(kFastLink, true));
   const PlanRequest request = step.request(6 * kMega);
-  const Plan in_place = planned(request), moves = planned(with(request, "in_place", "off"));
+  const Plan in_place = planned(request),
+             moves = planned(with(with(request, "in_place", "off"), "end", "wait"));
   EXPECT_EQ(copies(in_place, {0}) + copies(in_place, {1}), 0U);
   EXPECT_FALSE(used_in_place(step, in_place).empty());
   EXPECT_TRUE(used_in_place(step, moves).empty());

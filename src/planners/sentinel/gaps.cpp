@@ -173,8 +173,9 @@ class Transits {
       Seconds& free = free_from[unit.home->index];
       free = std::max(free, view_.begin[visit.last + 1]) + link(unit, true).time(unit.size);
       const std::uint32_t until = visit.next != kNever ? visits_.all[visit.next].first : view_.kernels();
-      const std::uint32_t to = std::min(kernel_at(free), until);
-      if (to > visit.last + 1) transits_.push_back({visit.unit, {visit.last + 1, to - 1}});
+      // It is still there when the kernel begins during which it gets away.
+      const std::uint32_t to = std::min(kernel_at(free), until - 1);
+      if (to > visit.last) transits_.push_back({visit.unit, {visit.last + 1, to}});
     }
   }
 
