@@ -247,7 +247,7 @@ TEST(SentinelPlan, IsSafeWithEveryOption) {
   const std::pair<const char*, const char*> options[] = {
       {"interval", "1"}, {"interval", "3"}, {"intervals", "equal"}, {"reserve", "off"}, {"grouping", "off"},
       {"end", "wait"},   {"end", "leave"},  {"end", "leave:1,3"},   {"order", "use"},   {"in_place", "off"}};
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
     RandomGraphOptions sizes;
     sizes.kernels = 24;
     const Planned step(random_graph(sizes, seed), random_machine(seed));
@@ -264,7 +264,7 @@ TEST(SentinelPlan, IsSafeWithEveryOption) {
 }
 
 TEST(SentinelPlan, IsNoSlowerWithUnequalIntervals) {
-  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
     RandomGraphOptions sizes;
     sizes.kernels = 40;
     const Planned step(random_graph(sizes, seed), random_machine(seed));

@@ -8,6 +8,9 @@
 namespace terrace::sentinel {
 namespace {
 
+/// Of making room for transfers, each of which may make more of them.
+constexpr int kPasses = 3;
+
 std::int64_t size_of(const Unit& unit) { return static_cast<std::int64_t>(unit.size.count); }
 
 class Scheduler {
@@ -27,7 +30,9 @@ class Scheduler {
     place_visits();
     keep(gaps_);
     if (rules_.in_place && use_in_place()) keep(gaps_);
-    if (anything_moves()) make_room_for_transfers();
+    for (int pass = 0; pass < kPasses && anything_moves(); ++pass) {
+      if (!make_room_for_transfers()) break;
+    }
     if (!rules_.reserve) place(late_);
     return std::move(schedule_);
   }
@@ -188,8 +193,8 @@ class Scheduler {
     }
   }
 
-  /// Keeps gaps again, beside what is on its way.
-  void make_room_for_transfers() {
+  /// Keeps gaps again, beside what is on its way. Whether fewer were kept: then more is on its way.
+  bool make_room_for_transfers() {
     std::vector<Gap> kept;
     for (const Gap& gap : gaps_) {
       if (is_kept(schedule_, gap)) kept.push_back(gap);
@@ -214,6 +219,7 @@ class Scheduler {
     keep(kept);
     // The writer books them when they really start.
     for (const auto& [stretch, size] : on_the_way) take(stretch, -size);
+    return schedule_.stays != before.stays || schedule_.from_start != before.from_start;
   }
 
   const StepView& view_;
