@@ -106,12 +106,14 @@ std::vector<Stretch> stretches(const StepView& view, const Units& units, const V
   return given_stretches(view, units.all[gap.unit], first == kNever ? kNever : visits.all[first].first);
 }
 
-void mark_kept(const Visits& visits, Schedule& schedule, const Gap& gap) {
+void mark_kept(const Units& units, const Visits& visits, Schedule& schedule, const Gap& gap) {
   if (gap.visit != kNever) {
     schedule.stays[gap.visit] = true;
     return;
   }
   schedule.from_start[gap.unit] = true;
+  const Unit& unit = units.all[gap.unit];
+  if (!unit.persistent && !unit.fixed) return;
   for (std::uint32_t v = visits.first[gap.unit]; v != kNever; v = visits.all[v].next) {
     if (visits.all[v].next != kNever) schedule.stays[v] = true;
   }

@@ -25,7 +25,7 @@ std::vector<Gap> gaps_by_length(const StepView& view, const Units& units, const 
 /// The room that keeping the gap takes beside what is kept already. Empty where it cannot be kept or is.
 std::vector<Stretch> stretches(const StepView& view, const Units& units, const Visits& visits,
                                const Schedule& schedule, const Gap& gap);
-void mark_kept(const Visits& visits, Schedule& schedule, const Gap& gap);
+void mark_kept(const Units& units, const Visits& visits, Schedule& schedule, const Gap& gap);
 bool is_kept(const Schedule& schedule, const Gap& gap);
 
 /// A unit on its way into or out of fast memory, where it takes room all the same.

@@ -53,7 +53,7 @@ class Scheduler {
     for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
       const Unit& unit = units_.all[u];
       if (unit.fixed) {
-        mark_kept(visits_, schedule_, {u});
+        mark_kept(units_, visits_, schedule_, {u});
         take({0, end()}, size_of(unit));
       } else if (unit.given && !unit.in_place) {
         take({end(), end()}, size_of(unit));  // it has its place again when the step ends
@@ -118,7 +118,7 @@ class Scheduler {
                                     [&](const Stretch& stretch) { return has_room(stretch, size); });
       if (!fits) continue;
       for (const Stretch& stretch : room) take(stretch, size);
-      mark_kept(visits_, schedule_, gap);
+      mark_kept(units_, visits_, schedule_, gap);
     }
   }
 
