@@ -129,7 +129,7 @@ TEST(SentinelPlan, BeginsIntervalsBeforeAllIsThereWhereTheLinkIsSlow) {
 /// Backward, an interval of four layers needs more than is free before it begins.
 TEST(SentinelPlan, BeginsIntervalsWithoutRoomForTheirTensorsWhereTheyAreLong) {
   const Planned step(rig_chain(16), rig_machine(kFastLink, false));
-  const PlanRequest request = step.request(7 * kMega);
+  const PlanRequest request = step.request(4 * kMega + 4096);
   EXPECT_GT(count(cases_of(with(request, "interval", "4")), Case::no_room), 0);
   EXPECT_EQ(count(cases_of(with(request, "interval", "1")), Case::no_room), 0);
 }

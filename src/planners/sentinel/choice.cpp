@@ -6,7 +6,7 @@
 namespace terrace::sentinel {
 namespace {
 
-constexpr std::size_t kLargeGraph = 3000;
+constexpr std::size_t kLargeGraph = 1500;
 constexpr std::uint32_t kLongest = 16;  ///< layers of an interval where they may differ
 
 std::uint32_t next_length(const StepView& view, std::uint32_t layers) {

@@ -142,9 +142,10 @@ class Scheduler {
       const Unit& unit = unit_of(v);
       const bool begins = visit.previous == kNever || !schedule_.stays[visit.previous];
       if (!begins || schedule_.in_place[v] || !unit.in_place || unit.fixed || unit.short_lived) continue;
-      if (schedule_.from_start[visit.unit]) continue;
+      if (unit.persistent && schedule_.from_start[visit.unit]) continue;
       Chain chain{v, v, Seconds{0}};
-      bool writes = visit.writes;
+      // What is given to fast memory is nowhere else.
+      bool writes = visit.writes || (visit.previous == kNever && schedule_.from_start[visit.unit]);
       while (schedule_.stays[chain.last]) {
         chain.last = visits_.all[chain.last].next;
         writes = writes || visits_.all[chain.last].writes;
@@ -184,8 +185,15 @@ class Scheduler {
   }
 
   void leave_in_place(const Chain& chain) {
+    const Visit& first = visits_.all[chain.first];
     const std::int64_t size = size_of(unit_of(chain.first));
-    take({visits_.all[chain.first].first, visits_.all[chain.last].last}, -size);
+    if (first.previous == kNever && schedule_.from_start[first.unit]) {
+      schedule_.from_start[first.unit] = false;
+      for (const Stretch& stretch : stretches(view_, units_, visits_, schedule_, {first.unit})) {
+        take(stretch, -size);
+      }
+    }
+    take({first.first, visits_.all[chain.last].last}, -size);
     for (std::uint32_t v = chain.first;; v = visits_.all[v].next) {
       schedule_.stays[v] = false;
       settle_in_place(v);

@@ -13,7 +13,7 @@ namespace terrace {
 namespace sentinel {
 namespace {
 
-constexpr std::size_t kLargeGraph = 3000;
+constexpr std::size_t kLargeGraph = 1500;
 constexpr std::uint64_t kSparedParts = 256;
 /// What a second of a link may cost. Which is right depends on how much of the movement can be hidden, so all
 /// are tried where tensors can be used in slow memory.
