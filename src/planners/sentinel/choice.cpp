@@ -113,7 +113,10 @@ Choice choose_equal(const StepView& view, const Units& units, Bytes capacity, co
     const Schedule schedule = make_schedule(view, units, visits, capacity, rules);
     if (!schedule.fits) break;
     const Seconds loss = predicted_loss(view, units, visits, schedule);
-    if (best.layers > 0 && loss >= least) continue;
+    if (best.layers > 0 && loss >= least) {
+      if (view.kernels() > kLargeGraph) break;
+      continue;
+    }
     least = loss;
     best = {std::move(cuts), layers};
     if (loss <= Seconds{0}) break;

@@ -12,7 +12,7 @@ struct Choice {
 
 /// Intervals of equal length: of those whose tensors fit beside the reserve (002 eq. 4.1), the one with the
 /// least predicted loss (eq. 4.2), the shortest of equals. Lengths grow until they do not fit; long ones are
-/// looked at ever farther apart.
+/// looked at ever farther apart. In a large graph lengths double, until that makes it worse.
 Choice choose_equal(const StepView& view, const Units& units, Bytes capacity, const ScheduleRules& rules);
 
 /// Intervals of any length up to some layers, for the transfers of these equal ones: the least time in which

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "planners/fit.hpp"
 #include "planners/sentinel/choice.hpp"
@@ -82,17 +81,28 @@ class Planning {
       if (!has_choice_of_place()) break;
     }
     if (recipes.size() == 1) return recipes.front();
-    std::optional<std::size_t> best;
+    std::size_t best = 0;
     Seconds least{};
     for (std::size_t i = 0; i < recipes.size(); ++i) {
-      const Result<Plan> made = plan(recipes[i], {});
-      if (!made) continue;
-      const Seconds step = simulate(request_.graph, request_.machine, view_.clock, *made).step;
-      if (best && step >= least) continue;
+      const Seconds step = large_ ? lost(recipes[i]) : simulated(recipes[i]);
+      if (i > 0 && step >= least) continue;
       best = i;
       least = step;
     }
-    return recipes[best.value_or(0)];
+    return recipes[best];
+  }
+
+  /// Large graphs are judged by the profile alone.
+  Seconds lost(const Recipe& recipe) const {
+    const Visits visits = make_visits(view_, units_, recipe.cuts);
+    const Schedule schedule =
+        make_schedule(view_, units_, visits, request_.budget[0], rules(recipe.link_price));
+    return schedule.fits ? predicted_loss(view_, units_, visits, schedule) : Seconds::max();
+  }
+
+  Seconds simulated(const Recipe& recipe) const {
+    const Result<Plan> made = plan(recipe, {});
+    return made ? simulate(request_.graph, request_.machine, view_.clock, *made).step : Seconds::max();
   }
 
   /// Empty: not even one layer fits.
