@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "plan/step_uses.hpp"
 
 namespace terrace {
 namespace {
@@ -28,6 +29,8 @@ PlanWriter::PlanWriter(const PlanRequest& request, std::string planner)
     : request_(request),
       open_(request.graph.tensors.size() * request.machine.tiers.size(), kNone),
       stays_(request.machine.tiers.size()),
+      blocks_(request.machine.tiers.size()),
+      group_(request.graph.tensors.size(), kNone),
       live_(request.machine.tiers.size()) {
   plan_.planner = std::move(planner);
   plan_.graph = fingerprint(request.graph);
@@ -40,6 +43,17 @@ std::uint32_t& PlanWriter::stay_of(TensorId tensor, TierId tier) {
   return open_[tensor.index * stays_.size() + tier.index];
 }
 
+void PlanWriter::keep_together(std::span<const TensorId> tensors) {
+  const auto group = static_cast<std::uint32_t>(groups_.size());
+  for (const TensorId tensor : tensors) {
+    check(group_[tensor.index] == kNone, "a tensor is in one group");
+    check(!is_given(request_.graph[tensor]), "what is given lies alone");
+    group_[tensor.index] = group;
+  }
+  groups_.emplace_back(tensors.begin(), tensors.end());
+  open_blocks_.emplace_back(stays_.size(), kNone);
+}
+
 bool PlanWriter::has(TensorId tensor, TierId tier) const {
   return open_[tensor.index * stays_.size() + tier.index] != kNone;
 }
@@ -48,17 +62,35 @@ Bytes PlanWriter::size(TensorId tensor, TierId tier) const {
   return round_up(request_.graph[tensor].bytes, request_.machine[tier].granularity);
 }
 
+Bytes PlanWriter::block_size(TensorId tensor, TierId tier) const {
+  const std::uint32_t group = group_[tensor.index];
+  if (group == kNone) return size(tensor, tier);
+  Bytes bytes{};
+  for (const TensorId member : groups_[group]) bytes += size(member, tier);
+  return bytes;
+}
+
+bool PlanWriter::block_is_open(TensorId tensor, TierId tier) const {
+  const std::uint32_t group = group_[tensor.index];
+  return group != kNone && open_blocks_[group][tier.index] != kNone;
+}
+
+bool PlanWriter::has_room(TensorId tensor, TierId tier) const {
+  return block_is_open(tensor, tier) ||
+         live_[tier.index] + block_size(tensor, tier) <= request_.budget[tier.index];
+}
+
 Result<TierId> PlanWriter::spill_tier(TensorId tensor) {
   const auto tiers = static_cast<std::uint32_t>(stays_.size());
   for (std::uint32_t i = 1; i < tiers; ++i) {
-    if (has(tensor, {i})) return TierId{i};
+    if (has(tensor, {i}) || block_is_open(tensor, {i})) return TierId{i};
   }
   Bytes missing{~std::uint64_t{0}};
   for (std::uint32_t i = 1; i < tiers; ++i) {
     const Machine& machine = request_.machine;
     if (machine.link({0}, {i}) == nullptr || machine.link({i}, {0}) == nullptr) continue;
-    const Bytes after = live_[i] + size(tensor, {i});
-    if (after <= request_.budget[i]) return TierId{i};
+    if (has_room(tensor, {i})) return TierId{i};
+    const Bytes after = live_[i] + block_size(tensor, {i});
     missing = std::min(missing, after - request_.budget[i]);
   }
   if (missing.count == ~std::uint64_t{0}) {
@@ -68,12 +100,30 @@ Result<TierId> PlanWriter::spill_tier(TensorId tensor) {
                                                  request_.graph[tensor].name, readable(missing))};
 }
 
+/// The block of a region that is about to be made.
+std::uint32_t PlanWriter::block_for(TensorId tensor, TierId tier, std::uint32_t first, bool from_start) {
+  if (block_is_open(tensor, tier)) return open_blocks_[group_[tensor.index]][tier.index];
+  const Bytes bytes = block_size(tensor, tier);
+  const auto block = static_cast<std::uint32_t>(blocks_[tier.index].size());
+  blocks_[tier.index].push_back({bytes, first, kNone, from_start});
+  live_[tier.index] += bytes;
+  if (group_[tensor.index] != kNone) open_blocks_[group_[tensor.index]][tier.index] = block;
+  return block;
+}
+
 void PlanWriter::open(TensorId tensor, TierId tier, std::uint32_t instruction, std::uint32_t first) {
-  std::uint32_t& stay = stay_of(tensor, tier);
-  check(stay == kNone, "a tensor has one region in a tier");
-  stay = static_cast<std::uint32_t>(stays_[tier.index].size());
-  stays_[tier.index].push_back({tensor, instruction, kNone, first, kNone});
-  live_[tier.index] += size(tensor, tier);
+  check(!has(tensor, tier), "a tensor has one region in a tier");
+  const std::uint32_t block = block_for(tensor, tier, first, instruction == kNone);
+  Bytes within{};
+  if (group_[tensor.index] != kNone) {
+    for (const TensorId member : groups_[group_[tensor.index]]) {
+      if (member == tensor) break;
+      within += size(member, tier);
+    }
+  }
+  ++blocks_[tier.index][block].regions;
+  stay_of(tensor, tier) = static_cast<std::uint32_t>(stays_[tier.index].size());
+  stays_[tier.index].push_back({tensor, instruction, kNone, block, within});
 }
 
 void PlanWriter::start(TensorId tensor, TierId tier) {
@@ -92,6 +142,7 @@ void PlanWriter::restore(TensorId tensor, TierId tier) {
     if (stay.tensor != tensor || stay.instruction != kNone) continue;
     stay_of(tensor, tier) = i;
     stay.again = position() - 1;
+    blocks_[tier.index][stay.block].restored = true;
     live_[tier.index] += size(tensor, tier);
     break;
   }
@@ -102,14 +153,18 @@ void PlanWriter::restore(TensorId tensor, TierId tier) {
 void PlanWriter::free(TensorId tensor, TierId tier) {
   std::uint32_t& stay = stay_of(tensor, tier);
   check(stay != kNone, "what is freed exists");
-  stays_[tier.index][stay].last = position();
+  Block& block = blocks_[tier.index][stays_[tier.index][stay].block];
   stay = kNone;
-  live_[tier.index] -= size(tensor, tier);
+  if (--block.regions == 0) {
+    block.last = position();
+    live_[tier.index] -= block.size;
+    if (group_[tensor.index] != kNone) open_blocks_[group_[tensor.index]][tier.index] = kNone;
+  }
   plan_.instructions.emplace_back(Free{tensor, tier});
 }
 
-std::uint32_t PlanWriter::copy(TensorId tensor, TierId from, TierId to) {
-  plan_.instructions.emplace_back(Copy{{tensor}, from, to, tickets_});
+std::uint32_t PlanWriter::copy(std::vector<TensorId> tensors, TierId from, TierId to) {
+  plan_.instructions.emplace_back(Copy{std::move(tensors), from, to, tickets_});
   return tickets_++;
 }
 
@@ -125,14 +180,13 @@ void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers) {
 }
 
 void PlanWriter::place(TierId tier, const std::vector<std::uint64_t>& offsets) {
-  const auto& stays = stays_[tier.index];
-  for (std::size_t i = 0; i < stays.size(); ++i) {
-    const std::uint64_t offset = offsets[i];
-    if (stays[i].instruction == kNone) {
-      plan_.start.push_back({stays[i].tensor, tier, offset});
-      if (stays[i].again != kNone) std::get<Alloc>(plan_.instructions[stays[i].again]).offset = offset;
+  for (const Stay& stay : stays_[tier.index]) {
+    const std::uint64_t offset = offsets[stay.block] + stay.within.count;
+    if (stay.instruction == kNone) {
+      plan_.start.push_back({stay.tensor, tier, offset});
+      if (stay.again != kNone) std::get<Alloc>(plan_.instructions[stay.again]).offset = offset;
     } else {
-      std::get<Alloc>(plan_.instructions[stays[i].instruction]).offset = offset;
+      std::get<Alloc>(plan_.instructions[stay.instruction]).offset = offset;
     }
   }
 }
@@ -141,9 +195,9 @@ void PlanWriter::place(TierId tier, const std::vector<std::uint64_t>& offsets) {
 /// there. So these are taken to be there from the start: a few bytes of results.
 Packing PlanWriter::pack_together(TierId tier, PackingEffort effort) const {
   std::vector<PackingItem> items;
-  for (const Stay& stay : stays_[tier.index]) {
-    const bool ends = stay.last != kNone;
-    items.push_back({size(stay.tensor, tier), ends ? stay.first : 0, ends ? stay.last : position()});
+  for (const Block& block : blocks_[tier.index]) {
+    const bool ends = block.last != kNone;
+    items.push_back({block.size, ends ? block.first : 0, ends ? block.last : position()});
   }
   return pack_within(items, request_.machine[tier].granularity, request_.budget[tier.index], effort);
 }
@@ -151,37 +205,32 @@ Packing PlanWriter::pack_together(TierId tier, PackingEffort effort) const {
 /// Where nothing else is there while the step begins or ends, what is there then lies side by side at the
 /// bottom, above what is always there. That takes the least possible.
 std::optional<Packing> PlanWriter::pack_apart(TierId tier, PackingEffort effort) const {
-  const auto& stays = stays_[tier.index];
+  const auto& blocks = blocks_[tier.index];
   std::uint32_t begun = 0, ending = position();
-  const auto always = [](const Stay& stay) { return stay.instruction == kNone && stay.last == kNone; };
-  const auto restored = [](const Stay& stay) { return stay.again != kNone; };
-  const auto final = [](const Stay& stay) { return stay.instruction != kNone && stay.last == kNone; };
-  for (const Stay& stay : stays) {
-    if (restored(stay)) begun = std::max(begun, stay.last);
-    if (final(stay)) ending = std::min(ending, stay.first);
+  for (const Block& block : blocks) {
+    if (block.restored) begun = std::max(begun, block.last);
+    if (block.is_final()) ending = std::min(ending, block.first);
   }
   std::vector<PackingItem> items;
-  for (const Stay& stay : stays) {
-    if (always(stay) || restored(stay) || final(stay)) continue;
-    if (stay.first <= begun || stay.last >= ending) return std::nullopt;
-    items.push_back({size(stay.tensor, tier), stay.first, stay.last});
-  }
   Bytes bottom{};
-  for (const Stay& stay : stays) {
-    if (always(stay)) bottom += size(stay.tensor, tier);
+  for (const Block& block : blocks) {
+    if (block.always()) bottom += block.size;
+    if (block.always() || block.restored || block.is_final()) continue;
+    if (block.first <= begun || block.last >= ending) return std::nullopt;
+    items.push_back({block.size, block.first, block.last});
   }
   const Bytes room = request_.budget[tier.index] > bottom ? request_.budget[tier.index] - bottom : Bytes{};
   const Packing rest = pack_within(items, request_.machine[tier].granularity, room, effort);
   Packing packing{{}, {}, rest.alignment};
   Bytes kept{}, edge = bottom;
   std::size_t next = 0;
-  for (const Stay& stay : stays) {
-    if (restored(stay) || final(stay)) {
+  for (const Block& block : blocks) {
+    if (block.restored || block.is_final()) {
       packing.offsets.push_back(edge.count);
-      edge += size(stay.tensor, tier);
-    } else if (always(stay)) {
+      edge += block.size;
+    } else if (block.always()) {
       packing.offsets.push_back(kept.count);
-      kept += size(stay.tensor, tier);
+      kept += block.size;
     } else {
       packing.offsets.push_back(bottom.count + rest.offsets[next++]);
     }

@@ -9,6 +9,7 @@
 #include "planners/baselines/online.hpp"
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
+#include "planners/sentinel/sentinel.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
 
@@ -18,6 +19,8 @@ namespace {
 constexpr PlannerInfo kPlanners[] = {
     {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
      plan_prefetch},
+    {"sentinel", "what one layer uses stays; all else moves between intervals of layers, ahead of its use",
+     plan_sentinel},
     {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
     {"lru", "the longest unused leaves, when room is needed", plan_lru},
     {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor},

@@ -1,0 +1,299 @@
+#include "planners/sentinel/migration_writer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace terrace::sentinel {
+namespace {
+
+/// How many fetches are looked at for one that can be started now.
+constexpr std::size_t kLookahead = 64;
+
+}  // namespace
+
+MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
+                                 Schedule schedule, Bytes capacity, const IntervalEnd& end, FetchOrder order)
+    : view_(view),
+      graph_(view.request.graph),
+      machine_(view.request.machine),
+      units_(units),
+      visits_(visits),
+      schedule_(std::move(schedule)),
+      capacity_(static_cast<std::int64_t>(capacity.count)),
+      end_(end),
+      order_(order),
+      writer_(view.request, "sentinel"),
+      state_(units.all.size()),
+      needed_(graph_.tensors.size()),
+      stored_(graph_.tensors.size()),
+      slow_home_(units.all.size()),
+      free_at_(2 * machine_.tiers.size()),
+      cases_(visits.intervals(), Case::done) {
+  for (const Unit& unit : units.all) {
+    if (unit.tensors.size() > 1) writer_.keep_together(unit.tensors);
+  }
+  for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) needed_[i] = view.uses.first_reads({i});
+}
+
+Result<Draft> MigrationWriter::write(PackingEffort effort) {
+  if (auto begun = begin(); !begun) return begun.error();
+  for (std::uint32_t kernel = 0; kernel <= view_.kernels(); ++kernel) {
+    if (auto ran = run(kernel); !ran) return ran.error();
+  }
+  finish();
+  return writer_.finish(effort);
+}
+
+Result<void> MigrationWriter::begin() {
+  for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
+    const Unit& unit = units_.all[u];
+    if (!unit.persistent && !unit.given) continue;
+    TierId home{0};
+    if (!schedule_.from_start[u] && (unit.persistent || unit.in_place)) {
+      const auto spill = spill_tier(unit);
+      if (!spill) return spill.error();
+      // What is given is filled where kernels could use it.
+      if (unit.persistent || machine_[*spill].addressable) home = *spill;
+    }
+    slow_home_[u] = home != TierId{0};
+    for (const TensorId tensor : unit.tensors) {
+      writer_.start(tensor, home);
+      stored_[tensor.index] = slow_home_[u];
+    }
+    if (slow_home_[u]) continue;
+    state_[u].regions = static_cast<std::uint32_t>(unit.tensors.size());
+    used_ += size_of(u);
+  }
+  for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
+    if (!units_.all[u].given || slow_home_[u] || schedule_.from_start[u]) continue;
+    if (auto left = leave(u, 0); !left) return left;
+  }
+  return {};
+}
+
+Result<void> MigrationWriter::run(std::uint32_t kernel) {
+  const std::uint32_t interval = visits_.interval_of[kernel];
+  if (kernel == 0 || visits_.interval_of[kernel - 1] != interval) begin_interval(interval);
+  make_room(kernel);
+  begin_visits(kernel);
+  fetch_ahead(kernel);
+  if (kernel < view_.kernels()) {
+    if (auto computed = compute(kernel); !computed) return computed;
+  }
+  return end_visits(kernel);
+}
+
+/// Asks for what the next interval needs, and at the step's start for what the first does.
+void MigrationWriter::begin_interval(std::uint32_t interval) {
+  judge(interval);
+  for (std::uint32_t next = interval == 0 ? 0 : interval + 1; next <= interval + 1; ++next) {
+    if (next >= visits_.intervals()) break;
+    std::vector<std::uint32_t> fetches;
+    for (std::uint32_t v = visits_.begin[next]; v < visits_.begin[next + 1]; ++v) {
+      if (!schedule_.in_place[v] && is_fetched(units_, visits_, schedule_, v)) fetches.push_back(v);
+    }
+    if (order_ == FetchOrder::accesses) {
+      std::stable_sort(fetches.begin(), fetches.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return units_.all[visits_.all[a].unit].accesses > units_.all[visits_.all[b].unit].accesses;
+      });
+    }
+    awaited_.insert(awaited_.end(), fetches.begin(), fetches.end());
+  }
+}
+
+/// Which of the three cases the interval begins with.
+void MigrationWriter::judge(std::uint32_t interval) {
+  if (interval == 0) return;
+  for (std::uint32_t v = visits_.begin[interval]; v < visits_.begin[interval + 1]; ++v) {
+    if (schedule_.in_place[v] || !is_fetched(units_, visits_, schedule_, v)) continue;
+    const State& state = state_[visits_.all[v].unit];
+    Case& stands = cases_[interval];
+    if (is_awaited(v)) {
+      stands = Case::no_room;
+    } else if (state.ready > now_ && stands == Case::done) {
+      stands = Case::no_time;
+    }
+  }
+}
+
+/// Whether the visit's unit is still to be fetched: it has not begun to come.
+bool MigrationWriter::is_awaited(std::uint32_t visit) const {
+  const State& state = state_[visits_.all[visit].unit];
+  const bool begun = state.visit != kNever && visits_.all[state.visit].first >= visits_.all[visit].first;
+  return !schedule_.in_place[visit] && !begun && (state.regions == 0 || state.leaving) &&
+         holds_needed(units_.all[visits_.all[visit].unit]);
+}
+
+bool MigrationWriter::holds_needed(const Unit& unit) const {
+  return std::any_of(unit.tensors.begin(), unit.tensors.end(), [&](TensorId tensor) {
+    return needed_[tensor.index] && (stored_[tensor.index] || writer_.has(tensor, {0}));
+  });
+}
+
+void MigrationWriter::make_room(std::uint32_t kernel) {
+  while (!leaving_.empty() && leaving_.front().end <= now_) finish_leaving(0, kernel);
+  for (const Use& use : view_.uses.of(kernel)) keep(units_.of[use.tensor.index], kernel);
+  while (used_ + static_cast<std::int64_t>(missing(kernel).count) > capacity_ && !leaving_.empty()) {
+    finish_leaving(0, kernel);
+  }
+}
+
+/// What the kernel needs is at hand from now on.
+void MigrationWriter::begin_visits(std::uint32_t kernel) {
+  for (const Use& use : view_.uses.of(kernel)) {
+    const std::uint32_t u = units_.of[use.tensor.index], visit = visit_at(u, kernel);
+    if (visit != state_[u].visit) begin_visit(visit, kernel);
+  }
+  for (const Use& use : view_.uses.of(kernel)) {
+    State& state = state_[units_.of[use.tensor.index]];
+    for (const std::uint32_t ticket : std::exchange(state.tickets, {})) writer_.wait(ticket);
+    now_ = std::max(now_, std::exchange(state.ready, Seconds{0}));
+  }
+}
+
+void MigrationWriter::begin_visit(std::uint32_t visit, std::uint32_t kernel) {
+  const std::uint32_t u = visits_.all[visit].unit;
+  const auto from = slower_tier_of(units_.all[u]);
+  const bool usable = !from || machine_[*from].addressable;
+  // Its home had no room and it went to another tier.
+  if (!usable) schedule_.in_place[visit] = false;
+  if (is_awaited(visit)) {
+    const bool left = usable && is_better_left(visit, transfer_end(*from, {0}, units_.all[u].size), now_);
+    left ? leave_in_slow(visit) : fetch(visit, kernel);
+  }
+  state_[u].visit = visit;
+}
+
+/// The visit that the unit's use by this kernel belongs to.
+std::uint32_t MigrationWriter::visit_at(std::uint32_t u, std::uint32_t kernel) const {
+  const std::uint32_t visit = state_[u].visit;
+  if (visit == kNever) return visits_.first[u];
+  return visits_.all[visit].last < kernel ? visits_.all[visit].next : visit;
+}
+
+/// Whether the kernels lose less by using the unit where it is than by waiting for it.
+bool MigrationWriter::is_better_left(std::uint32_t visit, Seconds arrival, Seconds needed) const {
+  const Visit& what = visits_.all[visit];
+  if (arrival <= needed || !units_.all[what.unit].in_place) return false;
+  switch (end_.of(what.interval)) {
+    case LateRule::wait:
+      return false;
+    case LateRule::leave:
+      return true;
+    case LateRule::predicted:
+      break;
+  }
+  return slowdown(view_, units_, what, schedule_.slow) < arrival - needed;
+}
+
+void MigrationWriter::leave_in_slow(std::uint32_t visit) {
+  const Visit& what = visits_.all[visit];
+  schedule_.in_place[visit] = true;
+  schedule_.planned.add(what.first, what.last, -size_of(what.unit));
+  for (std::uint32_t i = what.touches; i < what.touches_end; ++i) {
+    const Touch& touch = units_.all[what.unit].touches[i];
+    schedule_.slow[touch.kernel] += touch.slow;
+  }
+  if (!schedule_.stays[visit]) return;
+  // It cannot stay where it is not.
+  schedule_.stays[visit] = false;
+  schedule_.planned.add(what.last + 1, visits_.all[what.next].first - 1, -size_of(what.unit));
+}
+
+void MigrationWriter::fetch_ahead(std::uint32_t kernel) {
+  const auto missing_now = static_cast<std::int64_t>(missing(kernel).count);
+  std::size_t looked = 0;
+  for (auto next = awaited_.begin(); next != awaited_.end() && looked < kLookahead; ++looked) {
+    const std::uint32_t v = *next;
+    const Visit& visit = visits_.all[v];
+    if (visit.previous != kNever && visits_.all[visit.previous].last >= kernel) {
+      ++next;  // it is in use
+      continue;
+    }
+    if (!keep(visit.unit, kernel)) return;
+    if (!is_awaited(v)) {
+      next = awaited_.erase(next);
+      continue;
+    }
+    const std::int64_t size = size_of(visit.unit);
+    const std::int64_t before = visit.first > kernel ? schedule_.planned.most(kernel, visit.first - 1) : 0;
+    // The first in order comes first: later ones must not take its room.
+    if (before + size > capacity_ || used_ + missing_now + size > capacity_) return;
+    const TierId from = *slower_tier_of(units_.all[visit.unit]);
+    const Seconds needed = now_ + (view_.begin[visit.first] - view_.begin[kernel]);
+    const bool left = machine_[from].addressable &&
+                      is_better_left(v, transfer_end(from, {0}, units_.all[visit.unit].size), needed);
+    left ? leave_in_slow(v) : fetch(v, kernel);
+    next = awaited_.erase(next);
+  }
+}
+
+Result<void> MigrationWriter::compute(std::uint32_t kernel) {
+  if (auto made = make_operands(kernel); !made) return made;
+  const Kernel& what = graph_.kernels[kernel];
+  std::vector<TierId> tiers;
+  for (const Operand& operand : what.inputs) tiers.push_back(tier_of(operand.tensor));
+  for (const Operand& operand : what.outputs) tiers.push_back(tier_of(operand.tensor));
+  if (what.workspace) tiers.push_back(tier_of(what.workspace));
+  const Seconds alone = view_.clock.time({kernel}, 0, tiers);
+  Seconds lost{0};
+  for (const Link& link : machine_.links) {
+    if (link.from != TierId{0} && link.to != TierId{0}) continue;
+    const Seconds busy = free_at_[lane(link.from, link.to)] - now_;
+    lost += link.compute_loss * std::clamp(busy, Seconds{0}, alone);
+  }
+  now_ += alone + lost;
+  writer_.run({kernel}, std::move(tiers));
+  for (const Use& use : view_.uses.of(kernel)) after_use(use);
+  return {};
+}
+
+/// Regions that are not there yet.
+Result<void> MigrationWriter::make_operands(std::uint32_t kernel) {
+  for (const Use& use : view_.uses.of(kernel)) {
+    const std::uint32_t u = units_.of[use.tensor.index];
+    const bool slow = schedule_.in_place[state_[u].visit];
+    if (writer_.has(use.tensor, {0}) || (slow && tier_of(use.tensor) != TierId{0})) continue;
+    if (slow) {
+      const auto tier = spill_tier(units_.all[u]);
+      if (!tier) return tier.error();
+      if (machine_[*tier].addressable) {
+        writer_.alloc(use.tensor, *tier);
+        continue;
+      }
+    }
+    make_fast(use.tensor);
+  }
+  return {};
+}
+
+void MigrationWriter::after_use(const Use& use) {
+  const Tensor& tensor = graph_[use.tensor];
+  const std::uint32_t u = units_.of[use.tensor.index];
+  const bool fast = writer_.has(use.tensor, {0});
+  if (use.writes) {
+    stored_[use.tensor.index] = !fast;
+    if (fast && !slow_home_[u]) free_slow(use.tensor);
+  }
+  needed_[use.tensor.index] = use.next != kNever ? use.next_reads : tensor.persistent;
+  if (use.next != kNever || tensor.persistent) return;
+  if (fast) free_fast(use.tensor);
+  if (!slow_home_[u]) free_slow(use.tensor);
+}
+
+Result<void> MigrationWriter::end_visits(std::uint32_t kernel) {
+  if (kernel == view_.kernels()) return {};
+  for (const Use& use : view_.uses.of(kernel)) {
+    const std::uint32_t u = units_.of[use.tensor.index];
+    const State& state = state_[u];
+    const Visit& visit = visits_.all[state.visit];
+    if (visit.last != kernel || state.regions == 0 || state.leaving) continue;
+    const bool stays = schedule_.stays[state.visit] || units_.all[u].fixed ||
+                       (units_.all[u].persistent && schedule_.from_start[u]);
+    if (stays) continue;
+    if (auto left = leave(u, kernel + 1); !left) return left;
+  }
+  return {};
+}
+
+}  // namespace terrace::sentinel

@@ -1,0 +1,47 @@
+// The options of the planner `sentinel`: every technique of 000 Fig. 11 can be switched off.
+//
+//   interval=auto|N            the layers of a migration interval; auto: chosen from the profile
+//   intervals=unequal|equal    whether intervals may have different lengths
+//   reserve=on|off             whether short-lived tensors have their space before all others
+//   grouping=on|off            whether small tensors of the same layers travel together
+//   end=trial|wait|leave|leave:I,J,...
+//                              what becomes of tensors that do not arrive in time: the kernels wait, or use
+//                              them in slow memory; trial: whichever is predicted to be faster, tensor by
+//                              tensor; a list names the intervals that leave, all others wait
+//   order=accesses|use         which tensors are fetched first: the most accessed, or the next used
+//   in_place=on|off            whether tensors may be used in slow memory though they would arrive in time
+//   below=plan|refuse          whether there is a plan below the least budget of 002 section 4.4.5
+#pragma once
+
+#include <cstdint>
+#include <set>
+
+#include "terrace/planner.hpp"
+
+namespace terrace::sentinel {
+
+enum class LateRule { wait, leave, predicted };
+enum class FetchOrder { accesses, use };
+
+/// Case 3 of 002 section 4.4.4: a migration is not finished when its interval begins.
+struct IntervalEnd {
+  LateRule rule = LateRule::predicted;
+  std::set<std::uint32_t> leaving;  ///< intervals that leave although the rule says wait
+  LateRule of(std::uint32_t interval) const { return leaving.count(interval) > 0 ? LateRule::leave : rule; }
+};
+
+struct Options {
+  std::uint32_t interval = 0;  ///< layers; 0: from the profile
+  bool unequal = true;
+  bool reserve = true;
+  bool grouping = true;
+  IntervalEnd end;
+  FetchOrder order = FetchOrder::accesses;
+  bool in_place = true;
+  bool refuse_below = false;
+};
+
+/// Fails with one sentence where an option or its value is not known.
+Result<Options> parse_options(const PlanRequest& request);
+
+}  // namespace terrace::sentinel

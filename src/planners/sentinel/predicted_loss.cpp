@@ -1,0 +1,56 @@
+// What a schedule costs, from the profile alone.
+#include <algorithm>
+
+#include "planners/sentinel/schedule.hpp"
+
+namespace terrace::sentinel {
+namespace {
+
+/// How much longer the step gets by waiting for fetches.
+Seconds exposed(const StepView& view, const Units& units, const Visits& visits, const Schedule& schedule) {
+  std::vector<Seconds> begins(visits.intervals(), view.begin.back());
+  for (std::uint32_t k = view.kernels(); k-- > 0;) begins[visits.interval_of[k]] = view.begin[k];
+  std::vector<Seconds> busy(view.request.machine.tiers.size());  // until when each link is
+  Seconds late{0};
+  for (std::uint32_t i = 0; i < visits.intervals(); ++i) {
+    const Seconds from = (i > 0 ? begins[i - 1] : Seconds{0}) + late;
+    Seconds arrived = from;
+    for (std::uint32_t v = visits.begin[i]; v < visits.begin[i + 1]; ++v) {
+      const Unit& unit = units.all[visits.all[v].unit];
+      if (schedule.in_place[v] || !unit.home || !is_fetched(units, visits, schedule, v)) continue;
+      Seconds& link = busy[unit.home->index];
+      link = std::max(link, from) + view.request.machine.link(*unit.home, {0})->time(unit.size);
+      arrived = std::max(arrived, link);
+    }
+    late += std::max(Seconds{0}, arrived - (begins[i] + late));
+  }
+  return late;
+}
+
+/// What copying takes from the kernels beside it.
+Seconds slowed_by_copies(const StepView& view, const Units& units, const Visits& visits,
+                         const Schedule& schedule) {
+  const Machine& machine = view.request.machine;
+  Seconds lost{0};
+  for (std::uint32_t v = 0; v < visits.all.size(); ++v) {
+    const Unit& unit = units.all[visits.all[v].unit];
+    if (schedule.in_place[v] || !unit.home || !is_fetched(units, visits, schedule, v)) continue;
+    const Link &in = *machine.link(*unit.home, {0}), &out = *machine.link({0}, *unit.home);
+    lost += in.compute_loss * in.time(unit.size);
+    if (visits.all[v].previous != kNever) lost += out.compute_loss * out.time(unit.size);
+  }
+  return lost;
+}
+
+}  // namespace
+
+Seconds predicted_loss(const StepView& view, const Units& units, const Visits& visits,
+                       const Schedule& schedule) {
+  Seconds lost = exposed(view, units, visits, schedule) + slowed_by_copies(view, units, visits, schedule);
+  for (std::uint32_t k = 0; k < view.kernels(); ++k) {
+    lost += std::max(Seconds{0}, schedule.slow[k] - view.clock.fast({k}));
+  }
+  return lost;
+}
+
+}  // namespace terrace::sentinel

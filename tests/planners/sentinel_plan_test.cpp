@@ -1,0 +1,291 @@
+// What plans of Sentinel do on steps where it can be said beforehand, and what its options change.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "planners/sentinel_rig.hpp"
+#include "support/random_graph.hpp"
+#include "support/random_machine.hpp"
+#include "terrace/lifetimes.hpp"
+#include "terrace/verify.hpp"
+
+namespace terrace {
+namespace {
+
+using Names = std::set<std::string>;
+using sentinel::Case;
+constexpr double kFastLink = 100 * static_cast<double>(kMega), kSlowLink = 0.1 * static_cast<double>(kMega);
+
+Plan planned(const PlanRequest& request) {
+  auto plan = make_plan("sentinel", request);
+  EXPECT_TRUE(plan.ok()) << plan.error().message;
+  if (!plan) return {};
+  const auto found = violations(request.graph, request.machine, *plan);
+  EXPECT_TRUE(found.empty()) << to_text(found[0], request.graph, request.machine, *plan);
+  return *plan;
+}
+
+/// Sixteen small tensors are made first and used last; large ones in between need their room.
+Graph small_ones_between_large_ones() {
+  LayerGraph rig;
+  const TensorId x = rig.tensor("x", 64, TensorKind::input);
+  std::vector<TensorId> small;
+  for (int i = 0; i < 16; ++i) small.push_back(rig.made("small" + std::to_string(i), 4096));
+  rig.layer("first", {x}, small);
+  TensorId large = x;
+  for (int i = 0; i < 6; ++i) {
+    const TensorId next = rig.made("large" + std::to_string(i), kMega);
+    rig.layer("middle" + std::to_string(i), {large}, {next});
+    large = next;
+  }
+  small.push_back(large);
+  const TensorId y = rig.made("y", 64);
+  rig.layer("last", small, {y}, Phase::backward);
+  rig.graph.results = {y};
+  return rig.graph;
+}
+
+TEST(SentinelPlan, MovesAGroupAsOneTransfer) {
+  const Planned step(small_ones_between_large_ones(), rig_machine(kFastLink, false));
+  const PlanRequest request = step.request(2 * kMega + 8 * 4096);
+  const Plan together = planned(request), apart = planned(with(request, "grouping", "off"));
+  EXPECT_EQ(copied(step, together, {0}).size(), 16U);
+  EXPECT_EQ(copies(together, {0}), 1U);
+  EXPECT_EQ(copies(together, {1}), 1U);
+  EXPECT_EQ(copies(apart, {0}), copied(step, apart, {0}).size());
+  EXPECT_GT(copies(apart, {0}), 1U);
+}
+
+TEST(SentinelPlan, HidesWhatALinkCanCarryInTime) {
+  const Planned step(rig_chain(8), rig_machine(kFastLink, false));
+  const Plan plan = planned(step.request(6 * kMega));
+  EXPECT_FALSE(copied(step, plan, {0}).empty());
+  EXPECT_NEAR(plan.prediction.step.count(), 16, 1e-6);
+}
+
+TEST(SentinelPlan, NeverMovesShortLivedTensors) {
+  LayerGraph rig;
+  const TensorId x = rig.tensor("x", 64, TensorKind::input);
+  const TensorId a = rig.made("a", kMega), b = rig.made("b", kMega), y = rig.made("y", 64);
+  std::vector<TensorId> kept{rig.made("z", 64)};
+  rig.layer("first", {x}, {a, b, kept[0]});
+  for (int i = 0; i < 4; ++i) {
+    const TensorId scratch = rig.made("scratch" + std::to_string(i), kMega),
+                   next = rig.made("n" + std::to_string(i), 64);
+    rig.layer("make" + std::to_string(i), {kept.back()}, {scratch});
+    rig.join("use" + std::to_string(i), {scratch}, {next});
+    kept.push_back(next);
+  }
+  rig.layer("last", {a, b, kept.back()}, {y}, Phase::backward);
+  rig.graph.results = {y};
+  const Planned step(rig.graph, rig_machine(kFastLink, false));
+  const Plan plan = planned(step.request(2 * kMega + 4096));
+  Names moved = copied(step, plan, {0});
+  moved.merge(copied(step, plan, {1}));
+  EXPECT_FALSE(moved.empty());
+  for (const std::string& name : moved) EXPECT_EQ(name.find("scratch"), std::string::npos) << name;
+}
+
+/// Where short-lived tensors have no reserve, those that keep a place through a gap are there first.
+TEST(SentinelPlan, SendsShortLivedTensorsToSlowMemoryWithoutAReserve) {
+  LayerGraph rig;
+  const TensorId x = rig.tensor("x", 64, TensorKind::input);
+  const TensorId a = rig.made("a", 2 * kMega), z = rig.made("z", 64), y = rig.made("y", 64);
+  const TensorId scratch = rig.made("scratch", kMega);
+  rig.layer("first", {x}, {a});
+  rig.layer("make", {x}, {scratch});
+  rig.join("use", {scratch}, {z});
+  rig.layer("last", {a, z}, {y}, Phase::backward);
+  rig.graph.results = {y};
+  const Planned step(rig.graph, rig_machine(kSlowLink, true));
+  const PlanRequest request = with(step.request(2 * kMega + 4096), "end", "wait");
+  EXPECT_EQ(used_in_place(step, planned(request)).count("scratch"), 0U);
+  EXPECT_EQ(used_in_place(step, planned(with(request, "reserve", "off"))).count("scratch"), 1U);
+}
+
+std::vector<Case> cases_of(const PlanRequest& request) {
+  const auto examined = sentinel::examine(request);
+  EXPECT_TRUE(examined.ok());
+  return examined ? examined->cases : std::vector<Case>{};
+}
+
+std::ptrdiff_t count(const std::vector<Case>& cases, Case which) {
+  return std::count(cases.begin(), cases.end(), which);
+}
+
+TEST(SentinelPlan, BeginsIntervalsWithAllAtHandWhereTheLinkIsFast) {
+  const Planned step(rig_chain(8), rig_machine(kFastLink, false));
+  const auto cases = cases_of(with(step.request(6 * kMega), "interval", "1"));
+  EXPECT_EQ(cases.size(), 17U);
+  EXPECT_EQ(count(cases, Case::done), 17);
+}
+
+TEST(SentinelPlan, BeginsIntervalsBeforeAllIsThereWhereTheLinkIsSlow) {
+  const Planned step(rig_chain(8), rig_machine(kSlowLink, false));
+  const auto cases = cases_of(with(step.request(6 * kMega), "interval", "1"));
+  EXPECT_GT(count(cases, Case::no_time), 0);
+}
+
+/// Backward, an interval of four layers needs more than is free before it begins.
+TEST(SentinelPlan, BeginsIntervalsWithoutRoomForTheirTensorsWhereTheyAreLong) {
+  const Planned step(rig_chain(16), rig_machine(kFastLink, false));
+  const PlanRequest request = step.request(4 * kMega + 4096);
+  EXPECT_GT(count(cases_of(with(request, "interval", "4")), Case::no_room), 0);
+  EXPECT_EQ(count(cases_of(with(request, "interval", "1")), Case::no_room), 0);
+}
+
+/// Kernels of a second, transfers of ten, and as long to use a megabyte in slow memory.
+TEST(SentinelPlan, WaitsForLateTensorsOrLeavesThem) {
+  const Planned step(rig_chain(8), rig_machine(kSlowLink, true));
+  const PlanRequest request = with(with(step.request(6 * kMega), "in_place", "off"), "interval", "1");
+  const Plan waits = planned(with(request, "end", "wait")), leaves = planned(with(request, "end", "leave"));
+  EXPECT_TRUE(used_in_place(step, waits).empty());
+  EXPECT_FALSE(copied(step, waits, {1}).empty());
+  EXPECT_FALSE(used_in_place(step, leaves).empty());
+  EXPECT_LT(copies(leaves, {1}), copies(waits, {1}));
+}
+
+TEST(SentinelPlan, LeavesOnlyInTheIntervalsThatAreNamed) {
+  const Planned step(rig_chain(8), rig_machine(kSlowLink, true));
+  const PlanRequest request = with(with(step.request(6 * kMega), "in_place", "off"), "interval", "1");
+  const auto cases = cases_of(with(request, "end", "wait"));
+  const auto late = std::find(cases.begin(), cases.end(), Case::no_time);
+  ASSERT_NE(late, cases.end());
+  const Plan plan = planned(with(request, "end", "leave:" + std::to_string(late - cases.begin())));
+  EXPECT_EQ(used_in_place(step, plan).size(), 1U);
+}
+
+TEST(SentinelPlan, PredictsWhichAnswerIsFaster) {
+  const Planned step(rig_chain(8), rig_machine(kSlowLink, true));
+  const PlanRequest request = with(step.request(6 * kMega), "in_place", "off");
+  const Seconds trial = planned(request).prediction.step;
+  EXPECT_LE(trial, planned(with(request, "end", "wait")).prediction.step);
+  EXPECT_LE(trial, planned(with(request, "end", "leave")).prediction.step);
+}
+
+TEST(SentinelPlan, WaitsWhereKernelsCannotUseSlowMemory) {
+  const Planned step(rig_chain(8), rig_machine(kSlowLink, false));
+  const PlanRequest request = step.request(6 * kMega);
+  EXPECT_TRUE(planned(with(request, "end", "leave")) == planned(with(request, "end", "wait")));
+}
+
+TEST(SentinelPlan, UsesInSlowMemoryWhatLosesNothingThere) {
+  const Planned step(rig_chain(8), rig_machine(kFastLink, true));
+  const PlanRequest request = step.request(6 * kMega);
+  const Plan in_place = planned(request),
+             moves = planned(with(with(request, "in_place", "off"), "end", "wait"));
+  EXPECT_EQ(copies(in_place, {0}) + copies(in_place, {1}), 0U);
+  EXPECT_FALSE(used_in_place(step, in_place).empty());
+  EXPECT_TRUE(used_in_place(step, moves).empty());
+  EXPECT_NEAR(in_place.prediction.step.count(), 16, 1e-6);
+}
+
+/// `hot` is made last and used three times, `cold` is used once, by the same kernel first.
+Graph two_for_one_interval() {
+  LayerGraph rig;
+  const TensorId x = rig.tensor("x", 64, TensorKind::input);
+  const TensorId cold = rig.made("cold", kMega), hot = rig.made("hot", kMega);
+  const TensorId large = rig.made("large", 4 * kMega), z = rig.made("z", 64), y = rig.made("y", 64);
+  rig.layer("first", {x}, {cold, hot});
+  rig.layer("second", {x}, {large});
+  rig.layer("third", {large}, {z});
+  rig.layer("pause", {z}, {z});
+  rig.layer("fourth", {cold, z}, {y}, Phase::backward);
+  rig.join("fifth", {hot, y}, {y});
+  rig.join("sixth", {hot, y}, {y});
+  rig.graph.results = {y};
+  return rig.graph;
+}
+
+TEST(SentinelPlan, FetchesTheMostAccessedFirst) {
+  const Planned step(two_for_one_interval(), rig_machine(kFastLink, false));
+  const PlanRequest request = with(step.request(4 * kMega + 4096), "interval", "1");
+  const auto first_fetched = [&](const Plan& plan) -> std::string {
+    for (const Instruction& instruction : plan.instructions) {
+      const auto* copy = std::get_if<Copy>(&instruction);
+      if (copy != nullptr && copy->from == TierId{1}) return step.graph[copy->tensors[0]].name;
+    }
+    return {};
+  };
+  EXPECT_EQ(first_fetched(planned(request)), "hot");
+  EXPECT_EQ(first_fetched(planned(with(request, "order", "use"))), "cold");
+}
+
+TEST(SentinelPlan, RefusesBelowItsLeastAndNamesIt) {
+  const Planned step(small_ones_between_large_ones(), rig_machine(kFastLink, true));
+  const PlanRequest request = step.request(kMega / 2);
+  EXPECT_TRUE(make_plan("sentinel", request).ok());
+  const auto refused = make_plan("sentinel", with(request, "below", "refuse"));
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(
+      refused.error().message,
+      "sentinel wants 1.00 MiB of fast memory, for short-lived tensors and the largest other, and 512.00 "
+      "KiB is given: 512.00 KiB are missing");
+  EXPECT_EQ(sentinel::examine(request)->least, Bytes{kMega});
+}
+
+TEST(SentinelPlan, SaysWhichOptionsAndValuesThereAre) {
+  const Planned step(rig_chain(3), rig_machine(kFastLink, true));
+  const auto complaint = [&](const std::string& option, const std::string& value) {
+    const auto plan = make_plan("sentinel", with(step.request(8 * kMega), option, value));
+    return plan ? std::string() : plan.error().message;
+  };
+  EXPECT_EQ(complaint("intervall", "8"), "sentinel has no option intervall: take interval or intervals");
+  EXPECT_EQ(complaint("interval", "0"), "interval is auto or a number of layers such as 8, and '0' is given");
+  EXPECT_EQ(complaint("intervals", "some"), "intervals is unequal or equal, and 'some' is given");
+  EXPECT_EQ(complaint("reserve", "yes"), "reserve is on or off, and 'yes' is given");
+  EXPECT_EQ(complaint("grouping", ""), "grouping is on or off, and '' is given");
+  EXPECT_EQ(complaint("end", "leave:1,"),
+            "end is trial, wait, leave or a list of intervals such as leave:3,7, and 'leave:1,' is given");
+  EXPECT_EQ(complaint("order", "size"), "order is accesses or use, and 'size' is given");
+  EXPECT_EQ(complaint("in_place", "no"), "in_place is on or off, and 'no' is given");
+  EXPECT_EQ(complaint("below", "fail"), "below is refuse or plan, and 'fail' is given");
+  EXPECT_EQ(complaint("end", "leave:1,4"), "");
+}
+
+TEST(SentinelPlan, IsSafeWithEveryOption) {
+  const std::pair<const char*, const char*> options[] = {
+      {"interval", "1"}, {"interval", "3"}, {"intervals", "equal"}, {"reserve", "off"}, {"grouping", "off"},
+      {"end", "wait"},   {"end", "leave"},  {"end", "leave:1,3"},   {"order", "use"},   {"in_place", "off"}};
+  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+    RandomGraphOptions sizes;
+    sizes.kernels = 24;
+    const Planned step(random_graph(sizes, seed), random_machine(seed));
+    PlanRequest request{step.graph, step.machine, step.profile, {}, 1, {}};
+    for (const MachineTier& tier : step.machine.tiers) request.budget.push_back(tier.capacity);
+    const Bytes least = least_budget(step.graph, step.machine).bytes,
+                peak = Lifetimes(step.graph).peak_bytes();
+    request.budget[0] = std::max(least, Bytes{peak.count * (seed % 4 + 2) / 6});
+    for (const auto& [option, value] : options) {
+      SCOPED_TRACE(std::to_string(seed) + " " + option + "=" + value);
+      planned(with(request, option, value));
+    }
+  }
+}
+
+TEST(SentinelPlan, IsNoSlowerWithUnequalIntervals) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    RandomGraphOptions sizes;
+    sizes.kernels = 40;
+    const Planned step(random_graph(sizes, seed), random_machine(seed));
+    PlanRequest request{step.graph, step.machine, step.profile, {}, 1, {}};
+    for (const MachineTier& tier : step.machine.tiers) request.budget.push_back(tier.capacity);
+    request.budget[0] = std::max(least_budget(step.graph, step.machine).bytes,
+                                 Bytes{Lifetimes(step.graph).peak_bytes().count / 2});
+    const auto unequal = make_plan("sentinel", request),
+               equal = make_plan("sentinel", with(request, "intervals", "equal"));
+    ASSERT_TRUE(unequal.ok() && equal.ok());
+    EXPECT_LE(unequal->prediction.step, equal->prediction.step) << seed;
+  }
+}
+
+TEST(SentinelPlan, PlansTenThousandKernels) {
+  const Planned step(rig_chain(5000), rig_machine(kFastLink, false));
+  const Plan plan = planned(step.request(1000 * kMega));
+  EXPECT_EQ(runs(plan), 10000U);
+  EXPECT_LT(plan.instructions.size(), 80000U);
+  EXPECT_NEAR(plan.prediction.step.count(), 10000, 1);
+}
+
+}  // namespace
+}  // namespace terrace
