@@ -46,7 +46,7 @@ std::string describe(const Case& given, std::string_view planner, std::uint64_t 
 /// Those that never move a tensor, or only what convolutions read, are for those who have the memory; nothing
 /// else may refuse a budget that some plan fits.
 bool may_refuse(std::string_view planner) {
-  constexpr std::string_view kRefuse[] = {"all-fast", "all-slow", "first-touch", "vdnn"};
+  constexpr std::string_view kRefuse[] = {"all-fast", "all-slow", "first-touch", "vdnn", "autotm-static"};
   return std::find(std::begin(kRefuse), std::end(kRefuse), planner) != std::end(kRefuse);
 }
 

@@ -112,5 +112,8 @@ Seconds step_time(const Instance& instance, const Solution& solution);
 std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution);
 /// Where each use of a tensor finds it on a path.
 std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32_t>& path);
+/// The fastest configuration that a placement satisfies, by the tier of every use of every tensor; of equal
+/// ones the one with the least scratch. Whether its scratch fits is for the caller to see.
+std::uint32_t fastest(const KernelChoice& kernel, const std::vector<std::vector<TierId>>& tiers);
 
 }  // namespace terrace::autotm
