@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "planners/autotm/cbc.hpp"
 #include "support/plan_interpreter.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
@@ -50,7 +51,12 @@ bool may_refuse(std::string_view planner) {
   return std::find(std::begin(kRefuse), std::end(kRefuse), planner) != std::end(kRefuse);
 }
 
-class EveryPlanner : public testing::TestWithParam<PlannerInfo> {};
+class EveryPlanner : public testing::TestWithParam<PlannerInfo> {
+ protected:
+  void SetUp() override {
+    if (GetParam().name.starts_with("autotm") && !autotm::has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  }
+};
 
 TEST_P(EveryPlanner, MakesPlansThatAreProvenSafe) {
   int planned = 0;
