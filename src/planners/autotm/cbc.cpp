@@ -40,6 +40,7 @@ void configure(Cbc_Model* model, double gap, Seconds limit) {
     Cbc_setParameter(model, name, value.c_str());
   };
   set("log", "0");
+  set("slogLevel", "0");
   set("threads", "0");
   set("randomSeed", "1");
   set("randomCbcSeed", "1");
