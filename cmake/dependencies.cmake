@@ -8,6 +8,9 @@ find_package(SQLite3 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(URING IMPORTED_TARGET liburing)
 find_library(NUMA_LIBRARY numa)
+# Integer programs of planners.
+find_library(CBC_LIBRARY CbcSolver)
+find_path(CBC_INCLUDE_FOLDER Cbc_C_Interface.h PATH_SUFFIXES coin)
 # Its own CMake package asks for OpenCL's headers, which processor kernels do not need.
 find_library(DNNL_LIBRARY dnnl)
 find_path(DNNL_INCLUDE_FOLDER oneapi/dnnl/dnnl.hpp)
@@ -44,6 +47,11 @@ function(terrace_link_dependencies target)
   if(NUMA_LIBRARY)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${NUMA_LIBRARY}> $<INSTALL_INTERFACE:numa>)
     target_compile_definitions(${target} PRIVATE TERRACE_HAS_NUMA=1)
+  endif()
+  if(CBC_LIBRARY AND CBC_INCLUDE_FOLDER)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${CBC_LIBRARY}> $<INSTALL_INTERFACE:CbcSolver>)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/planners/autotm/cbc.cpp PROPERTIES
+                                COMPILE_DEFINITIONS TERRACE_HAS_CBC=1 COMPILE_OPTIONS "-isystem;${CBC_INCLUDE_FOLDER}")
   endif()
   # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.
   if(TERRACE_CPU_KERNELS)

@@ -175,8 +175,8 @@ void PlanWriter::run(KernelId kernel, TierId tier) {
   run(kernel, std::vector<TierId>(what.inputs.size() + what.outputs.size() + (what.workspace ? 1 : 0), tier));
 }
 
-void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers) {
-  plan_.instructions.emplace_back(Run{kernel, 0, std::move(tiers)});
+void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant) {
+  plan_.instructions.emplace_back(Run{kernel, variant, std::move(tiers)});
 }
 
 void PlanWriter::place(TierId tier, const std::vector<std::uint64_t>& offsets) {

@@ -56,7 +56,7 @@ class PlanWriter {
   void wait(std::uint32_t ticket);
   /// All operands in one tier.
   void run(KernelId kernel, TierId tier);
-  void run(KernelId kernel, std::vector<TierId> tiers);
+  void run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant = 0);
 
   Draft finish(PackingEffort effort = kPlanEffort);
 

@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/similar.hpp"
+#include "planners/autotm/autotm.hpp"
 #include "planners/baselines/demand.hpp"
 #include "planners/baselines/in_place.hpp"
 #include "planners/baselines/online.hpp"
@@ -21,6 +22,10 @@ constexpr PlannerInfo kPlanners[] = {
      plan_prefetch},
     {"sentinel", "what one layer uses stays; all else moves between intervals of layers, ahead of its use",
      plan_sentinel},
+    {"autotm-async", "AutoTM's integer program; tensors also move beside one kernel at a time",
+     plan_autotm_async},
+    {"autotm-sync", "AutoTM's integer program; tensors move between kernels, which wait", plan_autotm_sync},
+    {"autotm-static", "AutoTM's integer program; every tensor stays in one tier", plan_autotm_static},
     {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
     {"lru", "the longest unused leaves, when room is needed", plan_lru},
     {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor},

@@ -1,0 +1,157 @@
+#include "planners/autotm/autotm.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "planners/autotm/cbc.hpp"
+#include "planners/autotm/write.hpp"
+#include "planners/fit.hpp"
+
+namespace terrace {
+namespace autotm {
+namespace {
+
+constexpr int kAttempts = 8;
+
+std::string name_of(Formulation formulation) {
+  switch (formulation) {
+    case Formulation::fixed:
+      return "autotm-static";
+    case Formulation::synchronous:
+      return "autotm-sync";
+    case Formulation::asynchronous:
+      return "autotm-async";
+  }
+  return {};
+}
+
+std::optional<std::string> option(const PlanRequest& request, const std::string& name) {
+  const auto found = request.options.find(name);
+  return found == request.options.end() ? std::nullopt : std::optional(found->second);
+}
+
+Error wrong_option(const char* name, const char* wanted, const std::string& given) {
+  return {ErrorCode::invalid_argument, fmt::format("{} is {}, and '{}' is given", name, wanted, given)};
+}
+
+/// A number from zero on.
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+/// Solves and writes, with less memory every time until the packed regions fit.
+class Attempts {
+ public:
+  Attempts(const PlanRequest& request, Formulation formulation, SolverOptions options)
+      : request_(request), formulation_(formulation), options_(options) {}
+
+  Result<Planned> run() {
+    Bytes capacity = request_.budget[0];
+    Result<Plan> plan = Error{ErrorCode::too_large, {}};
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      auto draft = solve(capacity);
+      // What fails at first is the reason; what fails with less memory than there is proves nothing.
+      if (!draft && attempt == 0) plan = draft.error();
+      if (!draft) break;
+      const Bytes needed = draft->needed[0];
+      plan = fitted(request_, *std::move(draft));
+      if (plan || needed <= request_.budget[0] || needed - request_.budget[0] >= capacity) break;
+      capacity -= needed - request_.budget[0];
+    }
+    // A build without the solver is no reason to plan without one.
+    if (!plan && formulation_ != Formulation::fixed && has_cbc()) resort(plan);
+    if (!plan) return plan.error();
+    planned_.plan = *std::move(plan);
+    return std::move(planned_);
+  }
+
+ private:
+  Result<Draft> solve(Bytes capacity) {
+    const auto instance = make_instance(request_, formulation_, capacity);
+    if (!instance) return instance.error();
+    const auto solved = solve_exactly(request_, *instance, options_.linking, options_.limits);
+    ++planned_.solves;
+    if (!solved) return solved.error();
+    planned_.objective = solved->objective;
+    // With less memory than there is, no bound holds.
+    if (capacity == request_.budget[0]) planned_.bound = solved->bound;
+    planned_.proven = solved->proven;
+    return write_solution(request_, *instance, solved->solution, name_of(formulation_));
+  }
+
+  /// Where nothing that was solved fits, what stays nowhere may; where that does not, the reason stands.
+  void resort(Result<Plan>& plan) {
+    auto resorted =
+        plan_to_fit(request_, StepUses(request_.graph), name_of(formulation_), [](Bytes) -> Result<Draft> {
+          return Error{ErrorCode::too_large, {}};
+        });
+    if (!resorted) return;
+    planned_.objective = planned_.bound = Seconds{0};
+    planned_.proven = false;
+    plan = std::move(resorted);
+  }
+
+  const PlanRequest& request_;
+  Formulation formulation_;
+  SolverOptions options_;
+  Planned planned_;
+};
+
+Result<Plan> plan_only(const PlanRequest& request, Formulation formulation) {
+  auto planned = plan_exactly(request, formulation);
+  if (!planned) return planned.error();
+  return std::move(planned->plan);
+}
+
+}  // namespace
+
+Result<SolverOptions> solver_options(const PlanRequest& request) {
+  SolverOptions options;
+  if (const auto solver = option(request, "solver"); solver && *solver != "cbc") {
+    return wrong_option("solver", "cbc", *solver);
+  }
+  if (const auto linking = option(request, "linking")) {
+    if (*linking != "tight" && *linking != "paper")
+      return wrong_option("linking", "tight or paper", *linking);
+    options.linking = *linking == "tight" ? Linking::tight : Linking::paper;
+  }
+  if (const auto gap = option(request, "gap")) {
+    const auto value = number(*gap);
+    if (!value) return wrong_option("gap", "a share such as 0.01", *gap);
+    options.limits.gap = *value;
+  }
+  if (const auto time = option(request, "seconds")) {
+    const auto value = number(*time);
+    if (!value) return wrong_option("seconds", "a number such as 60", *time);
+    options.limits.time = Seconds{*value};
+  }
+  return options;
+}
+
+Result<Planned> plan_exactly(const PlanRequest& request, Formulation formulation) {
+  const auto options = solver_options(request);
+  if (!options) return options.error();
+  return Attempts(request, formulation, *options).run();
+}
+
+}  // namespace autotm
+
+Result<Plan> plan_autotm_static(const PlanRequest& request) {
+  return autotm::plan_only(request, autotm::Formulation::fixed);
+}
+
+Result<Plan> plan_autotm_sync(const PlanRequest& request) {
+  return autotm::plan_only(request, autotm::Formulation::synchronous);
+}
+
+Result<Plan> plan_autotm_async(const PlanRequest& request) {
+  return autotm::plan_only(request, autotm::Formulation::asynchronous);
+}
+
+}  // namespace terrace

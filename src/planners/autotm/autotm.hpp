@@ -1,0 +1,37 @@
+// The planners of AutoTM (001): an integer program says where every tensor lies and when it moves.
+//
+// Options: solver=cbc, gap=0.01 (relative, where to stop), seconds=60 (for each solve), linking=tight or
+// paper. Where packing needs more than the bytes that are live at once, the program is solved again with as
+// much less memory (001 section 4.2 takes 2% from the kernels concerned).
+#pragma once
+
+#include "planners/autotm/program.hpp"
+
+namespace terrace {
+
+Result<Plan> plan_autotm_static(const PlanRequest& request);
+Result<Plan> plan_autotm_sync(const PlanRequest& request);
+Result<Plan> plan_autotm_async(const PlanRequest& request);
+
+namespace autotm {
+
+struct SolverOptions {
+  Linking linking = Linking::tight;
+  SolverLimits limits;
+};
+/// Fails on an option that is none of its values.
+Result<SolverOptions> solver_options(const PlanRequest& request);
+
+/// A plan, and what the program it comes from says of it. The bound is of all plans of this formulation, not
+/// of all plans: it has no place in Plan::prediction.
+struct Planned {
+  Plan plan;
+  Seconds objective{0};  ///< of the last solve; none where the plan is a last resort
+  Seconds bound{0};      ///< of the first, which had all of the budget
+  bool proven = false;   ///< the last solve came within the gap
+  int solves = 0;
+};
+Result<Planned> plan_exactly(const PlanRequest& request, Formulation formulation);
+
+}  // namespace autotm
+}  // namespace terrace

@@ -1,0 +1,162 @@
+// From solutions to plans: what the programs say is what the verifier and the simulator see.
+#include <gtest/gtest.h>
+
+#include "autotm/rig.hpp"
+#include "planners/autotm/cbc.hpp"
+#include "planners/autotm/write.hpp"
+#include "terrace/simulate.hpp"
+#include "terrace/verify.hpp"
+
+namespace terrace::autotm {
+namespace {
+
+class Plans : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  }
+};
+
+/// Static and synchronous programs model what the simulator does on any machine: nothing overlaps. The
+/// asynchronous one takes transfers of both directions to share one link and kernels to lose nothing, which
+/// is how the machines of these tests are.
+TEST_F(Plans, TakeAsLongAsTheirProgramSays) {
+  int compared = 0, moved = 0, beside = 0;
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    const Problem given(seed, 3 + static_cast<std::uint32_t>(seed % 12));
+    const PlanRequest request = given.request();
+    for (const Formulation formulation : kFormulations) {
+      SCOPED_TRACE("formulation " + std::to_string(static_cast<int>(formulation)) + ", case " +
+                   std::to_string(seed));
+      const auto instance = make_instance(request, formulation, request.budget[0]);
+      if (!instance) continue;
+      const auto solved = solve_exactly(request, *instance, Linking::tight, {0.01, Seconds{600}});
+      if (!solved) continue;
+      Draft draft = write_solution(request, *instance, solved->solution, "test");
+      draft.plan.budget = draft.needed;
+      const auto found = violations(given.graph, given.machine, draft.plan);
+      ASSERT_TRUE(found.empty()) << found[0].instruction << ": " << found[0].reason;
+      const Timeline timeline = simulate(given.graph, given.machine, given.profile, draft.plan);
+      EXPECT_NEAR(timeline.step.count(), solved->objective.count(), solved->objective.count() * 1e-9);
+      const std::vector<Bytes> planned = occupancy(*instance, solved->solution);
+      EXPECT_LE(timeline.peak[0], *std::max_element(planned.begin(), planned.end()));
+      ++compared;
+      if (!timeline.moved.empty()) ++moved;
+      for (std::size_t t = 0; t < instance->tensors.size(); ++t) {
+        for (const std::uint32_t edge : solved->solution.paths[t])
+          beside += instance->tensors[t].edges[edge].beside;
+      }
+    }
+  }
+  EXPECT_GT(compared, 80);
+  EXPECT_GT(moved, 20);
+  EXPECT_GT(beside, 20);
+}
+
+TEST_F(Plans, AreTheSameEveryTime) {
+  for (const Formulation formulation : kFormulations) {
+    for (std::uint64_t seed = 100; seed < 104; ++seed) {
+      const Problem given(seed, 12);
+      const auto once = plan_exactly(given.request(), formulation),
+                 again = plan_exactly(given.request(), formulation);
+      ASSERT_EQ(once.ok(), again.ok());
+      if (!once) continue;
+      EXPECT_TRUE(once->plan == again->plan);
+      EXPECT_EQ(once->bound, again->bound);
+    }
+  }
+}
+
+/// Whatever was found when time ran out, there is a plan, and nothing is claimed that was not proven.
+TEST_F(Plans, AreMadeWhenTimeRunsOut) {
+  for (const Formulation formulation : {Formulation::synchronous, Formulation::asynchronous}) {
+    for (std::uint64_t seed = 200; seed < 203; ++seed) {
+      Problem given(seed, 20);
+      given.budget[0] = least_budget(given.graph, given.machine).bytes + Bytes{60'000};
+      const auto planned = plan_exactly(given.request({{"seconds", "0"}, {"gap", "0"}}), formulation);
+      ASSERT_TRUE(planned.ok()) << planned.error().message;
+      EXPECT_TRUE(violations(given.graph, given.machine, planned->plan).empty());
+      EXPECT_LE(planned->bound, planned->objective);
+      const auto exact = plan_exactly(given.request(), formulation);
+      ASSERT_TRUE(exact.ok()) << exact.error().message;
+      EXPECT_LE(planned->bound.count(), exact->objective.count() * (1 + 1e-7));
+    }
+  }
+}
+
+/// One tensor that cannot stay beside another, in numbers.
+TEST_F(Plans, MoveWhatCannotStay) {
+  Graph graph;
+  graph.name = "by hand";
+  graph.layers = {"only"};
+  const auto tensor = [&](std::string name, TensorKind kind, std::uint64_t bytes) {
+    graph.tensors.push_back({std::move(name),
+                             {static_cast<std::int64_t>(bytes / 4)},
+                             DataType::f32,
+                             kind,
+                             false,
+                             Bytes{bytes},
+                             {},
+                             {}});
+    return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
+  };
+  const TensorId in = tensor("in", TensorKind::input, 6400),
+                 kept = tensor("kept", TensorKind::activation, 64000),
+                 large = tensor("large", TensorKind::activation, 64000),
+                 out = tensor("out", TensorKind::activation, 6400);
+  const auto kernel = [&](std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+    Kernel made;
+    made.name = "k" + std::to_string(graph.kernels.size());
+    for (const TensorId id : inputs) made.inputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
+    for (const TensorId id : outputs) made.outputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
+    made.variants = {{"slow", Bytes{}, Seconds{4}}, {"quick", Bytes{}, Seconds{1}}};
+    graph.kernels.push_back(made);
+  };
+  kernel({in}, {kept});
+  kernel({in}, {large});
+  kernel({large}, {out});
+  kernel({out}, {out});
+  kernel({kept, out}, {out});
+  graph.results = {out};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+  SplitMix random(1);
+  Machine machine = two_tiers(random, false);
+  machine.links = {{{0}, {1}, {{Bytes{64}, {128000}}}, 0.5, 0, 1},
+                   {{1}, {0}, {{Bytes{64}, {64000}}}, 0.5, 0, 1}};
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{128000}, Bytes{1 << 30}}};
+  // Half a second out and a second in. Nobody reads `kept` before it has to leave; it comes back beside the
+  // fourth kernel, which takes as long.
+  const auto waiting = plan_exactly(request, Formulation::synchronous),
+             beside = plan_exactly(request, Formulation::asynchronous),
+             fixed = plan_exactly(request, Formulation::fixed);
+  ASSERT_TRUE(waiting.ok() && beside.ok());
+  EXPECT_NEAR(waiting->objective.count(), 6.5, 1e-9);
+  EXPECT_NEAR(beside->objective.count(), 5.5, 1e-9);
+  for (const Instruction& instruction : waiting->plan.instructions) {
+    if (const auto* run = std::get_if<terrace::Run>(&instruction)) {
+      EXPECT_EQ(run->variant, 1U);
+    }
+  }
+  ASSERT_FALSE(fixed.ok());
+  EXPECT_EQ(fixed.error().message,
+            "k1 needs 131.25 KiB of fast memory at once and 125.00 KiB is given: 6.25 KiB are missing, a "
+            "planner that moves tensors may do");
+}
+
+TEST_F(Plans, RefuseOptionsThatAreNone) {
+  const Problem given(1, 4);
+  const std::pair<std::map<std::string, std::string>, const char*> cases[] = {
+      {{{"solver", "gurobi"}}, "solver is cbc, and 'gurobi' is given"},
+      {{{"linking", "loose"}}, "linking is tight or paper, and 'loose' is given"},
+      {{{"gap", "-1"}}, "gap is a share such as 0.01, and '-1' is given"},
+      {{{"seconds", "soon"}}, "seconds is a number such as 60, and 'soon' is given"}};
+  for (const auto& [options, message] : cases) {
+    const auto planned = plan_exactly(given.request(options), Formulation::synchronous);
+    ASSERT_FALSE(planned.ok());
+    EXPECT_EQ(planned.error().message, message);
+  }
+}
+
+}  // namespace
+}  // namespace terrace::autotm
