@@ -26,13 +26,18 @@ struct PlanRequest {
 struct PlannerInfo {
   std::string_view name, summary;
   Result<Plan> (*plan)(const PlanRequest& request);
+  std::string_view options = {};  ///< their names, with a space between
 };
 
 /// Sorted as users should read them: the best first.
 std::span<const PlannerInfo> planners();
 
-/// Plans, simulates and adds prediction and bound. An unknown planner fails with the closest names, a budget
-/// below the least with the kernel that needs most and the bytes missing.
+/// Whether `make_plan` knows a planner of that name and its options.
+Result<void> check_planner(std::string_view planner);
+
+/// Plans, simulates and adds prediction and bound. `planner` is a name, or one with options:
+/// `sentinel+reserve=off+interval=4`; those of the request come first. An unknown planner fails with the
+/// closest names, a budget below the least with the kernel that needs most and the bytes missing.
 Result<Plan> make_plan(std::string_view planner, const PlanRequest& request);
 
 /// What no plan for this graph, machine and budget can be faster than that runs kernels in the graph's order.

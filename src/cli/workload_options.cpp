@@ -84,18 +84,17 @@ std::vector<std::string_view> planner_names() {
 }  // namespace
 
 std::string wrong_planner(const std::string& name) {
-  const auto names = planner_names();
-  if (std::find(names.begin(), names.end(), name) != names.end()) return {};
-  const auto closest = similar(name, names);
-  return fmt::format("there is no planner '{}': take {}", name,
-                     enumerated(closest.empty() ? names : closest, "or"));
+  const auto known = check_planner(name);
+  return known ? "" : known.error().message;
 }
 
 void add_planner_option(CLI::App& command, std::string& planner) {
   command
-      .add_option("--planner", planner,
-                  fmt::format("Who decides where tensors live: {} (default: {})",
-                              enumerated(planner_names(), "or"), planners().front().name))
+      .add_option(
+          "--planner", planner,
+          fmt::format("Who decides where tensors live: {} (default: {}); options behind a plus, as in "
+                      "sentinel+interval=4",
+                      enumerated(planner_names(), "or"), planners().front().name))
       ->type_name("NAME")
       ->check(wrong_planner);
 }

@@ -17,18 +17,22 @@
 namespace terrace {
 namespace {
 
+constexpr std::string_view kAutoTm = "solver gap seconds linking";
+
 constexpr PlannerInfo kPlanners[] = {
     {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
      plan_prefetch},
     {"sentinel", "what one layer uses stays; all else moves between intervals of layers, ahead of its use",
-     plan_sentinel},
+     plan_sentinel, "interval intervals reserve grouping end order in_place below"},
     {"autotm-async", "AutoTM's integer program; tensors also move beside one kernel at a time",
-     plan_autotm_async},
-    {"autotm-sync", "AutoTM's integer program; tensors move between kernels, which wait", plan_autotm_sync},
-    {"autotm-static", "AutoTM's integer program; every tensor stays in one tier", plan_autotm_static},
+     plan_autotm_async, kAutoTm},
+    {"autotm-sync", "AutoTM's integer program; tensors move between kernels, which wait", plan_autotm_sync,
+     kAutoTm},
+    {"autotm-static", "AutoTM's integer program; every tensor stays in one tier", plan_autotm_static,
+     kAutoTm},
     {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
     {"lru", "the longest unused leaves, when room is needed", plan_lru},
-    {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor},
+    {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor, "generations"},
     {"capuchin", "what can be swapped unseen is swapped, what is cheap is computed again", plan_capuchin},
     {"vdnn", "inputs of convolutions leave until backward", plan_vdnn},
     {"ca-lmp", "CachedArrays: operands come to fast memory, the dead leave at once", plan_cached_arrays_lmp},
@@ -42,23 +46,69 @@ constexpr PlannerInfo kPlanners[] = {
     {"all-fast", "everything in fast memory", plan_all_fast},
 };
 
-Error unknown_planner(std::string_view name) {
-  std::vector<std::string_view> names;
-  for (const PlannerInfo& planner : kPlanners) names.push_back(planner.name);
+std::vector<std::string_view> parts_of(std::string_view text, char between) {
+  std::vector<std::string_view> parts;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(between, at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
+Error no_such(std::string_view what, std::string_view name, const std::vector<std::string_view>& names) {
   const auto closest = similar(name, names);
-  return {ErrorCode::invalid_argument, fmt::format("there is no planner {}: take {}", name,
+  return {ErrorCode::invalid_argument, fmt::format("there is no {} '{}': take {}", what, name,
                                                    enumerated(closest.empty() ? names : closest, "or"))};
+}
+
+struct Choice {
+  const PlannerInfo* planner;
+  std::map<std::string, std::string> options;
+};
+
+Result<Choice> choose(std::string_view text) {
+  const auto parts = parts_of(text, '+');
+  const auto* found = std::find_if(std::begin(kPlanners), std::end(kPlanners),
+                                   [&](const PlannerInfo& planner) { return planner.name == parts[0]; });
+  if (found == std::end(kPlanners)) {
+    std::vector<std::string_view> names;
+    for (const PlannerInfo& planner : kPlanners) names.push_back(planner.name);
+    return no_such("planner", parts[0], names);
+  }
+  Choice choice{found, {}};
+  const auto known = parts_of(found->options, ' ');
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    const std::size_t equals = std::min(parts[i].find('='), parts[i].size());
+    const std::string_view name = parts[i].substr(0, equals);
+    if (found->options.empty())
+      return Error{ErrorCode::invalid_argument,
+                   fmt::format("planner {} has no options: leave out +{}", found->name, parts[i])};
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return no_such(fmt::format("option of planner {} named", found->name), name, known);
+    if (equals == parts[i].size())
+      return Error{
+          ErrorCode::invalid_argument,
+          fmt::format("option {} of planner {} has no value: write {}=VALUE", name, found->name, name)};
+    choice.options[std::string(name)] = parts[i].substr(equals + 1);
+  }
+  return choice;
 }
 
 }  // namespace
 
 std::span<const PlannerInfo> planners() { return kPlanners; }
 
+Result<void> check_planner(std::string_view text) {
+  const auto choice = choose(text);
+  if (!choice) return choice.error();
+  return {};
+}
+
 Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
   check(request.budget.size() == request.machine.tiers.size(), "every tier has its budget");
-  const auto* found = std::find_if(std::begin(kPlanners), std::end(kPlanners),
-                                   [&](const PlannerInfo& planner) { return planner.name == name; });
-  if (found == std::end(kPlanners)) return unknown_planner(name);
+  auto choice = choose(name);
+  if (!choice) return choice.error();
   const LeastBudget least = least_budget(request.graph, request.machine);
   if (request.budget[0] < least.bytes) {
     return Error{ErrorCode::too_large,
@@ -67,8 +117,11 @@ Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
                              readable(least.bytes), readable(request.budget[0]),
                              readable(least.bytes - request.budget[0]))};
   }
-  auto plan = found->plan(request);
+  PlanRequest asked = request;
+  asked.options.merge(choice->options);
+  auto plan = choice->planner->plan(asked);
   if (!plan) return plan;
+  plan->planner = name;
   const Timeline timeline = simulate(request.graph, request.machine, request.profile, *plan);
   plan->prediction = {timeline.step, step_bound(request).step, timeline.exposed, timeline.moved};
   return plan;

@@ -26,12 +26,14 @@ struct Case {
   Machine machine;
   Profile profile;
   std::vector<Bytes> budget;
+  std::map<std::string, std::string> options;
 
   explicit Case(std::uint64_t seed, std::string_view planner = {}) {
     SplitMix random(seed);
-    RandomGraphOptions options;
-    options.kernels = 2 + static_cast<std::uint32_t>(random.below(is_exact(planner) ? 8 : 40));
-    graph = random_graph(options, seed);
+    RandomGraphOptions shape;
+    shape.kernels = 2 + static_cast<std::uint32_t>(random.below(is_exact(planner) ? 8 : 40));
+    if (is_exact(planner)) options["gap"] = "0.05";
+    graph = random_graph(shape, seed);
     machine = random_machine(seed);
     profile = estimate(graph, machine);
     for (const MachineTier& tier : machine.tiers) budget.push_back(tier.capacity);
@@ -40,7 +42,7 @@ struct Case {
     const std::uint64_t peak = std::max(Lifetimes(graph).peak_bytes().count * 5 / 4, least.count + 1);
     budget[0] = random.below(4) == 0 ? least : Bytes{least.count + random.below(peak - least.count)};
   }
-  PlanRequest request() const { return {graph, machine, profile, budget, 1, {{"gap", "0.05"}}}; }
+  PlanRequest request() const { return {graph, machine, profile, budget, 1, options}; }
 };
 
 std::string describe(const Case& given, std::string_view planner, std::uint64_t seed) {
@@ -144,7 +146,25 @@ TEST(MakePlan, SuggestsWhatAMisspeltPlannerMayMean) {
   const Case given(1);
   const auto plan = make_plan("prefech", given.request());
   ASSERT_FALSE(plan.ok());
-  EXPECT_EQ(plan.error().message, "there is no planner prefech: take prefetch");
+  EXPECT_EQ(plan.error().message, "there is no planner 'prefech': take prefetch");
+}
+
+TEST(MakePlan, TakesOptionsBehindTheName) {
+  const Case given(1);
+  const auto plan = make_plan("sentinel+interval=2+grouping=off", given.request());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(plan->planner, "sentinel+interval=2+grouping=off");
+  const auto complaint = [&](const char* planner) {
+    const auto refused = make_plan(planner, given.request());
+    const auto checked = check_planner(planner);
+    return refused ? "" : checked ? refused.error().message : checked.error().message;
+  };
+  EXPECT_EQ(complaint("sentinel+intervall=2"),
+            "there is no option of planner sentinel named 'intervall': take interval or intervals");
+  EXPECT_EQ(complaint("sentinel+interval"),
+            "option interval of planner sentinel has no value: write interval=VALUE");
+  EXPECT_EQ(complaint("lru+interval=2"), "planner lru has no options: leave out +interval=2");
+  EXPECT_NE(complaint("sentinel+interval=never"), "");
 }
 
 /// A budget below the least is refused with the kernel that needs it and what is missing.

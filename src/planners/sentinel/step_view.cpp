@@ -12,10 +12,12 @@ StepView::StepView(const PlanRequest& of)
   first_kernel.push_back(kernels());
 }
 
-/// A kernel reads each input and writes each output once, and does both to its workspace.
 double sweeps(const StepView& view, KernelId kernel, std::size_t operand) {
   const Kernel& what = view.request.graph[kernel];
-  return operand < what.inputs.size() + what.outputs.size() ? 1 : 2;
+  const Accesses counted = accesses(view.request.graph, view.request.profile, kernel, operand);
+  // What is read and written in place has both counts at both of its operands.
+  if (operand < what.inputs.size()) return counted.reads;
+  return operand < what.inputs.size() + what.outputs.size() ? counted.writes : counted.reads + counted.writes;
 }
 
 }  // namespace terrace::sentinel
