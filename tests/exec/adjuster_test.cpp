@@ -133,7 +133,7 @@ TEST(ChangePlan, GoesOnWithTheSameBits) {
     Trainer trainer = Trainer::start(program, plan_by("lru"), machine, {.seed = 1}).value();
     Trainer reference = Trainer::start(program, {.seed = 1}).value();
     std::uint64_t at = 0;
-    for (const char* planner : {"prefetch", "lru", "vdnn", "next-use"}) {
+    for (const char* planner : {"prefetch", "lru", "sentinel", "next-use"}) {
       SCOPED_TRACE(planner);
       EXPECT_EQ(step(trainer, at), step(reference, at));
       for (Link& link : machine.links) link.rates[0].rate.value /= 2;
