@@ -1,0 +1,95 @@
+#include "planners/autotm/fast.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.hpp"
+#include "planners/autotm/ascent.hpp"
+#include "planners/autotm/placement.hpp"
+
+namespace terrace::autotm {
+namespace {
+
+/// From the prices to the truth.
+constexpr Trust kRound[] = {{1, 1}, {1, 0.5}, {1, 0}, {0.5, 0}, {0, 0}, {0, 0}};
+
+class FastSolver {
+ public:
+  FastSolver(const Instance& instance, const FastOptions& options)
+      : instance_(instance),
+        options_(options),
+        flat_(flatten(instance)),
+        placement_(flat_),
+        ascent_(flat_),
+        random_(options.seed),
+        start_(steady_clock().now()) {}
+
+  Result<FastResult> solve() {
+    if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
+    keep();
+    std::uint64_t steps = 1;
+    while (true) {
+      for (std::uint64_t i = 0; i < steps; ++i) ascent_.step(result_.time.count());
+      result_.iterations += steps;
+      round();
+      result_.bound = Seconds{std::clamp(ascent_.bound(), 0.0, result_.time.count())};
+                 std::chrono::duration<double>(steady_clock().now() - start_).count(), result_.bound.count(),
+                 result_.time.count(), 100 * result_.gap());
+                 result_.within_gap = result_.gap() <= options_.gap;
+                 if (result_.within_gap || is_over()) break;
+                 steps = std::min<std::uint64_t>(steps < 50 ? 50 : steps + steps / 2, 1000);
+    }
+    for (const double price : ascent_.prices().memory) result_.prices.push_back(price / flat_.unit);
+    return std::move(result_);
+  }
+
+ private:
+  bool is_over() const {
+    return result_.iterations >= options_.iterations || steady_clock().now() - start_ >= options_.time;
+  }
+
+  void round() {
+    for (const Trust trust : kRound) {
+      placement_.sweep(ascent_.prices(), trust, random_);
+      if (trust.link == 0) keep();
+    }
+  }
+
+  void keep() {
+    const double time = placement_.time();
+    if (result_.time.count() > 0 && time >= result_.time.count()) return;
+    result_.solution = placement_.solution();
+    result_.time = step_time(instance_, result_.solution);
+  }
+
+  Error no_start() {
+    const Shortage worst = placement_.shortage();
+    if (worst.bytes > flat_.capacity) {
+      return {ErrorCode::too_large,
+              fmt::format("moment {} needs {} of fast memory at once and {} is given: give it more",
+                          worst.moment, readable(Bytes{static_cast<std::uint64_t>(worst.bytes)}),
+                          readable(instance_.capacity))};
+    }
+    return {ErrorCode::unsupported,
+            fmt::format("no placement in {} of fast memory was found: give it more, or take the exact solver",
+                        readable(instance_.capacity))};
+  }
+
+  const Instance& instance_;
+  const FastOptions& options_;
+  Flat flat_;
+  Placement placement_;
+  Ascent ascent_;
+  SplitMix random_;
+  Clock::Time start_;
+  FastResult result_;
+};
+
+}  // namespace
+
+Result<FastResult> solve_fast(const Instance& instance, const FastOptions& options) {
+  return FastSolver(instance, options).solve();
+}
+
+}  // namespace terrace::autotm
