@@ -40,7 +40,11 @@ Ascent::Ascent(const Flat& flat)
   add(std::move(link));
   Kind overlap{&Prices::overlap, &Relaxation::Broken::overlap, 1, {}, {}, {}};
   for (const Flat::Kernel& kernel : flat.kernels) overlap.scale.push_back(kernel.overlaps ? 1 : 0);
+  Kind haste = overlap;
+  haste.prices = &Prices::haste;
+  haste.broken = &Relaxation::Broken::haste;
   add(std::move(overlap));
+  add(std::move(haste));
 }
 
 void Ascent::add(Kind kind) {
@@ -57,6 +61,7 @@ void Ascent::step(double upper) {
   for (Kind& kind : kinds_) square += measure(kind);
   if (square <= 0 || upper <= bound) return;
   for (Kind& kind : kinds_) move(kind, factor_ * (upper - bound) / square);
+  prices_.share_overlap();
 }
 
 void Ascent::remember(double bound) {

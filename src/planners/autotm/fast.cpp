@@ -34,11 +34,9 @@ class FastSolver {
       result_.iterations += steps;
       round();
       result_.bound = Seconds{std::clamp(ascent_.bound(), 0.0, result_.time.count())};
-                 std::chrono::duration<double>(steady_clock().now() - start_).count(), result_.bound.count(),
-                 result_.time.count(), 100 * result_.gap());
-                 result_.within_gap = result_.gap() <= options_.gap;
-                 if (result_.within_gap || is_over()) break;
-                 steps = std::min<std::uint64_t>(steps < 50 ? 50 : steps + steps / 2, 1000);
+      result_.within_gap = result_.gap() <= options_.gap;
+      if (result_.within_gap || is_over()) break;
+      steps = std::min<std::uint64_t>(steps < 50 ? 50 : steps + steps / 2, 1000);
     }
     for (const double price : ascent_.prices().memory) result_.prices.push_back(price / flat_.unit);
     return std::move(result_);

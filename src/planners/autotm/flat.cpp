@@ -138,7 +138,7 @@ class Flattening {
   void add_edge(const FlowGraph& graph, std::size_t tensor, std::size_t index) {
     const Edge& edge = graph.edges[index];
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
-    Flat::Edge made{edge.from, edge.to, 0, 0, flat_.none(), kernels, edge.time.count(), 0};
+    Flat::Edge made{edge.from, edge.to, 0, 0, flat_.none(), kernels, edge.time.count(), 0, 0};
     if (edge.first <= edge.last) {
       made.first = edge.first;
       made.end = edge.last + 1;
@@ -147,8 +147,10 @@ class Flattening {
       made.beside = edge.moment - 1;
       Flat::Kernel& kernel = flat_.kernels[made.beside];
       kernel.overlaps = true;
-      const double longest = kernel.first < kernel.end ? flat_.configurations[kernel.end - 1].time : 0;
-      made.share = std::min(made.wait, longest);
+      if (kernel.first < kernel.end) {
+        made.share = std::min(made.wait, flat_.configurations[kernel.end - 1].time);
+        made.slower = made.share - std::min(made.wait, flat_.configurations[kernel.first].time);
+      }
       made.wait -= made.share;
     }
     const std::uint32_t link = edge.use == kNone ? kNone : link_[tensor][edge.use];
@@ -159,7 +161,7 @@ class Flattening {
 
   void add_end(const FlowGraph& graph, std::uint32_t node) {
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
-    flat_.edges.push_back({node, graph.nodes, 0, 0, flat_.none(), kernels, 0, 0});
+    flat_.edges.push_back({node, graph.nodes, 0, 0, flat_.none(), kernels, 0, 0, 0});
     flat_.original.push_back(kNone);
   }
 

@@ -23,6 +23,7 @@ struct Flat {
     std::uint32_t beside;  ///< the kernel that the move overlaps with; kernels.size(): none
     double wait;           ///< of the move, in seconds, what no kernel can hide
     double share;          ///< of the move, in seconds, what the kernel beside it may hide
+    double slower;         ///< of the share, what it may only hide where it takes longer than it could
 
     double time() const { return wait + share; }
   };

@@ -170,7 +170,8 @@ double Placement::move_cost(const Flat::Edge& edge) const {
   if (edge.beside == flat_.kernels.size()) return edge.time();
   const double kernel = flat_.configurations[configuration_[edge.beside]].time, beside = beside_[edge.beside];
   const double longer = std::max(kernel, beside + edge.time()) - std::max(kernel, beside);
-  return (1 - trust_.link) * longer + trust_.link * (edge.wait + prices_->overlap[edge.beside] * edge.share);
+  return (1 - trust_.link) * longer + trust_.link * (edge.wait + prices_->overlap[edge.beside] * edge.share +
+                                                     prices_->haste[edge.beside] * edge.slower);
 }
 
 bool Placement::fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const {

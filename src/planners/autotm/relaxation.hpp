@@ -23,8 +23,11 @@ struct Prices {
   std::vector<double> memory;   ///< mu >= 0, by moment, of the unit of memory
   std::vector<double> link;     ///< lambda >= 0, by slot; 0 for slots that are no link
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
+  std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
 
   explicit Prices(const Flat& flat);
+  /// Brings nu + xi down to 1 where it is more.
+  void share_overlap();
 };
 
 class Relaxation {
@@ -36,7 +39,7 @@ class Relaxation {
 
   /// Of the latest bound: by moment, link and kernel, what is asked for beyond what there is.
   struct Broken {
-    std::vector<double> memory, link, overlap;
+    std::vector<double> memory, link, overlap, haste;
   };
   const Broken& broken() const { return broken_; }
 
