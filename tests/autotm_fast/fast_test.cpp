@@ -81,5 +81,81 @@ TEST(AutotmFast, BoundsEveryOptimumAndKeepsItsClaim) {
   EXPECT_GT(optimal, solved * 9 / 10);
 }
 
+/// The same prices bound what other capacities allow: each byte saves at most its price.
+TEST(AutotmFast, PricesSayWhatMemoryIsWorthAtMost) {
+  std::uint64_t compared = 0;
+  for (std::uint64_t seed = 0; seed < kInstances; seed += 3) {
+    SCOPED_TRACE(seed);
+    Instance instance = RandomInstance(seed).make();
+    const auto result = solve_fast(instance, options(0, 100));
+    if (!result) continue;
+    ASSERT_EQ(result->prices.size(), instance.moments());
+    double of_all = 0;
+    for (const double price : result->prices) {
+      EXPECT_GE(price, 0);
+      of_all += price;
+    }
+    const Bytes more{1 + seed % 500};
+    instance.capacity += more;
+    const double best = BruteForce(instance).best();
+    EXPECT_GE(best * (1 + kRounding) + 1e-9,
+              result->bound.count() - of_all * static_cast<double>(more.count));
+    compared += of_all > 0;
+  }
+  EXPECT_GT(compared, kInstances / 20);
+}
+
+TEST(AutotmFast, RepeatsItselfExactly) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Instance instance = RandomInstance(seed).make();
+    const auto one = solve_fast(instance, options(0, 300)), other = solve_fast(instance, options(0, 300));
+    ASSERT_EQ(one.ok(), other.ok());
+    if (!one) continue;
+    EXPECT_EQ(one->solution.paths, other->solution.paths);
+    EXPECT_EQ(one->solution.configurations, other->solution.configurations);
+    EXPECT_EQ(one->bound, other->bound);
+    EXPECT_EQ(one->prices, other->prices);
+    EXPECT_EQ(one->iterations, other->iterations);
+  }
+}
+
+TEST(AutotmFast, ReturnsTheBestFoundWhenTimeIsOver) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Instance instance = RandomInstance(seed).make();
+    FastOptions none = options(0, 1'000'000);
+    none.time = Seconds{0};
+    const auto result = solve_fast(instance, none);
+    if (!result) continue;
+    expect_valid(instance, result->solution);
+    EXPECT_EQ(result->within_gap, result->gap() <= 0);
+    EXPECT_LT(result->iterations, 100U);
+  }
+}
+
+TEST(AutotmFast, SaysWhichMomentNeedsTooMuch) {
+  Instance instance;
+  instance.slow = TierId{1};
+  instance.capacity = Bytes{1023};
+  instance.kernels.resize(2);
+  FlowGraph graph;
+  graph.size = Bytes{1024};
+  graph.uses = {{2, true, false}};
+  graph.nodes = 2;
+  Edge edge;
+  edge.to = 1;
+  edge.use = 0;
+  edge.first = edge.last = 2;
+  graph.edges = {edge};
+  instance.tensors = {graph};
+  instance.kernels[0].configurations = {{0, {}, {}, {}, Seconds{1}}};
+  instance.kernels[1] = {{{0, 0}}, {{0, {TierId{0}}, {}, {}, Seconds{1}}}};
+  const auto none = solve_fast(instance, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::too_large);
+  EXPECT_NE(none.error().message.find("moment 2 needs 1.00 KiB"), std::string::npos) << none.error().message;
+  instance.capacity = Bytes{1024};
+  EXPECT_TRUE(solve_fast(instance, {}));
+}
+
 }  // namespace
 }  // namespace terrace::autotm

@@ -11,8 +11,11 @@
 namespace terrace::autotm {
 namespace {
 
-/// From the prices to the truth.
-constexpr Trust kRound[] = {{1, 1}, {1, 0.5}, {1, 0}, {0.5, 0}, {0, 0}, {0, 0}};
+/// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
+constexpr Trust kRound[] = {{1.1, 1}, {1, 1}, {1, 0.5}, {1, 0}, {0.9, 0}, {0, 0}};
+
+/// Of the prices from one placement to the next.
+constexpr std::uint64_t kFirstSteps = 30, kMostSteps = 1000;
 
 class FastSolver {
  public:
@@ -28,7 +31,7 @@ class FastSolver {
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
-    std::uint64_t steps = 1;
+    std::uint64_t steps = kFirstSteps;
     while (true) {
       for (std::uint64_t i = 0; i < steps; ++i) ascent_.step(result_.time.count());
       result_.iterations += steps;
@@ -36,7 +39,7 @@ class FastSolver {
       result_.bound = Seconds{std::clamp(ascent_.bound(), 0.0, result_.time.count())};
       result_.within_gap = result_.gap() <= options_.gap;
       if (result_.within_gap || is_over()) break;
-      steps = std::min<std::uint64_t>(steps < 50 ? 50 : steps + steps / 2, 1000);
+      steps = std::min(steps + steps / 2, kMostSteps);
     }
     for (const double price : ascent_.prices().memory) result_.prices.push_back(price / flat_.unit);
     return std::move(result_);

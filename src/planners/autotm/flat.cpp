@@ -59,6 +59,7 @@ class Flattening {
     std::vector<std::vector<bool>> groups;
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) add_link(kernel, made, i, groups);
     made.end_link = flat_.none();
+    made.groups = static_cast<std::uint32_t>(groups.size());
     flat_.kernels.push_back(made);
     weigh(made);
   }

@@ -42,6 +42,7 @@ struct Flat {
   struct Kernel {
     std::uint32_t first_link, end_link;
     std::uint32_t first, end;  ///< of configurations, which ascend in time
+    std::uint32_t groups;
     bool has_scratch = false;
     bool overlaps = false;  ///< some move may be beside it
   };

@@ -87,7 +87,8 @@ void Relaxation::take(const Flat::Tensor& tensor, const Flat::Edge& edge) {
 
 double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   const Flat::Kernel& kernel = flat_.kernels[k];
-  std::array<double, 64> price{};
+  std::array<double, 64> price;
+  std::fill_n(price.begin(), kernel.groups, 0.0);
   for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
     price[flat_.links[l].group] += prices.link[l];
   const double own = 1 - prices.overlap[k] - prices.haste[k];
