@@ -25,12 +25,8 @@ double pull(double price, double broken, double most) {
 Ascent::Ascent(const Flat& flat)
     : relaxation_(flat), prices_(flat), best_prices_(flat), best_(-kAny), slip_(kFirstSlip) {
   Kind link{&Prices::link, &Relaxation::Broken::link, kAny, {}, {}, {}};
-  double worth = 0;
-  for (const Flat::Link& one : flat.links) {
-    link.scale.push_back(one.worth * one.worth);
-    worth += one.worth;
-  }
-  const double unit = kMemoryUnit * worth / flat.moments;
+  for (const Flat::Link& one : flat.links) link.scale.push_back(one.worth * one.worth);
+  const double unit = kMemoryUnit * flat.memory_worth();
   add({&Prices::memory,
        &Relaxation::Broken::memory,
        kAny,

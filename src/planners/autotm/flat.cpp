@@ -176,6 +176,12 @@ class Flattening {
 
 }  // namespace
 
+double Flat::memory_worth() const {
+  double worth = 0;
+  for (const Link& link : links) worth += link.worth;
+  return worth / moments;
+}
+
 Flat flatten(const Instance& instance) { return Flattening(instance).run(); }
 
 }  // namespace terrace::autotm

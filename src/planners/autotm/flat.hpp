@@ -53,6 +53,9 @@ struct Flat {
 
   std::uint32_t none() const { return static_cast<std::uint32_t>(links.size()); }
 
+  /// Of a unit at one moment, about, in seconds: what all links are worth, spread evenly.
+  double memory_worth() const;
+
   std::vector<Edge> edges;
   std::vector<std::uint32_t> original;  ///< by edge, its place in the tensor's edges; kNone: ends a path
   std::vector<Tensor> tensors;

@@ -7,6 +7,8 @@
 namespace terrace::autotm {
 namespace {
 
+/// So that nobody stays in fast memory for nothing.
+constexpr double kLeastFee = 1e-6;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -86,8 +88,9 @@ std::int64_t Placement::least_scratch(std::uint32_t moment) const {
 void Placement::sweep(const Prices& prices, Trust trust, SplitMix& random) {
   prices_ = &prices;
   trust_ = trust;
+  const double fee = (kLeastFee + trust.fee) * flat_.memory_worth();
   for (std::uint32_t m = 0; m < flat_.moments; ++m)
-    until_[m + 1] = until_[m] + trust.memory * prices.memory[m];
+    until_[m + 1] = until_[m] + trust.memory * prices.memory[m] + fee;
   std::vector<std::uint32_t> order(flat_.tensors.size());
   std::iota(order.begin(), order.end(), 0U);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
@@ -159,7 +162,8 @@ void Placement::value_links(const Flat::Tensor& tensor, const Path& path) {
       fast_[l] = fast;
       const std::uint32_t c = configure(k, slow_groups(k), fast ? left - tensor.bytes : left);
       if (c == kNone) return kNever;
-      return (1 - trust_.link) * cost(k, c) - (fast ? trust_.link * prices_->link[l] : 0);
+      return (1 - trust_.link) * cost(k, c) -
+             (fast ? trust_.link * (prices_->link[l] + trust_.hope * flat_.links[l].worth) : 0);
     };
     worth_[l] = value(true);
     worth_[flat_.none() + 1 + l] = value(false);

@@ -17,6 +17,8 @@ namespace terrace::autotm {
 struct Trust {
   double memory = 0;  ///< beside the truth: memory that is free costs nothing in it
   double link = 0;    ///< instead of the truth about kernels and their overlap
+  double fee = 0;     ///< of what memory is worth on average, on top of its price
+  double hope = 0;    ///< of a link's worth, on top of its price, for what only pays together with others
 };
 
 /// Fast memory that no path of any tensor avoids.
