@@ -10,7 +10,7 @@ namespace {
 
 struct Outcome {
   int solved = 0, none = 0;
-  double worst = 0;  ///< gap
+  double lost = 0;  ///< to the optimum, as a share of it, in all
 };
 
 FastOptions options(double gap) {
@@ -40,7 +40,7 @@ void compare(const Problem& problem, Formulation formulation, Outcome& outcome) 
   EXPECT_LE(fast->bound.count(), exact->objective.count() * (1 + 1e-5));
   EXPECT_GE(fast->time.count(), exact->bound.count() * (1 - 1e-5));
   ++outcome.solved;
-  outcome.worst = std::max(outcome.worst, fast->time / exact->objective - 1);
+  outcome.lost += fast->time / exact->objective - 1;
 }
 
 TEST(AutotmFast, AgreesWithTheExactProgramOnRandomGraphs) {
@@ -54,7 +54,7 @@ TEST(AutotmFast, AgreesWithTheExactProgramOnRandomGraphs) {
     }
   }
   EXPECT_GT(outcome.solved, 60);
-  EXPECT_LT(outcome.worst, 0.05);
+  EXPECT_LT(outcome.lost / outcome.solved, 0.02);
 }
 
 /// With room for everything nothing is lost and nothing costs anything.

@@ -16,7 +16,9 @@ namespace {
 constexpr Trust kRound[] = {{1.1, 1}, {1, 1}, {1, 0.5}, {1, 0}, {0.9, 0}, {0, 0}};
 
 /// Of the prices from one placement to the next.
-constexpr std::uint64_t kFirstSteps = 30, kMostSteps = 1000;
+constexpr std::uint64_t kFirstSteps = 30, kMostSteps = 300;
+/// At the clock.
+constexpr std::uint64_t kStepsPerLook = 10;
 
 class FastSolver {
  public:
@@ -34,8 +36,7 @@ class FastSolver {
     keep();
     std::uint64_t steps = kFirstSteps;
     while (true) {
-      for (std::uint64_t i = 0; i < steps; ++i) ascent_.step(result_.time.count());
-      result_.iterations += steps;
+      climb(steps);
       round();
       result_.bound = Seconds{std::clamp(ascent_.bound(), 0.0, result_.time.count())};
       result_.within_gap = result_.gap() <= options_.gap;
@@ -47,8 +48,15 @@ class FastSolver {
   }
 
  private:
-  bool is_over() const {
-    return result_.iterations >= options_.iterations || steady_clock().now() - start_ >= options_.time;
+  bool is_late() const { return steady_clock().now() - start_ >= options_.time; }
+  bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
+
+  void climb(std::uint64_t steps) {
+    for (std::uint64_t i = 1; i <= steps; ++i) {
+      ascent_.step(result_.time.count());
+      ++result_.iterations;
+      if (i % kStepsPerLook == 0 && is_late()) return;
+    }
   }
 
   /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it

@@ -106,7 +106,8 @@ class Flattening {
   /// What a group saves as the last to come to fast memory, or as the first; a little where it is neither.
   void weigh(const Flat::Kernel& kernel) {
     const std::uint64_t all = ~std::uint64_t{0};
-    const double best = time(kernel, 0), worst = std::min(time(kernel, all), 2 * best);
+    const double best = time(kernel, 0), slowest = time(kernel, all);
+    const double worst = slowest == kNever ? 2 * best : slowest;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l) {
       Flat::Link& link = flat_.links[l];
       const std::uint64_t bit = std::uint64_t{1} << link.group;

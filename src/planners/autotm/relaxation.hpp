@@ -1,16 +1,21 @@
 // The placement problem with its couplings priced: a lower bound of every solution's time, for any prices.
 //
-// For prices mu of memory, lambda of links and nu of overlap the bound is
+// For prices mu of memory, lambda of links, nu of overlap and xi of haste the bound is the sum of
 //
-//   sum over tensors of the least over paths of   moves + mu * bytes - lambda * links in fast memory
-// + sum over kernels of the least over configurations of   (1 - nu) time + mu * scratch + lambda * links
-// asked
-// - mu * capacity
+//   over tensors, the least over paths of         moves + mu bytes - lambda (links in fast memory)
+//   over kernels, the least over configurations   (1 - nu - xi) time + xi fastest + mu scratch + lambda
+//   (links asked) over moments                                  - mu capacity
 //
-// where max{kernel, moves beside it} >= (1 - nu) kernel + nu moves. The part of a move that is longer than
-// its kernel ever takes counts in full: the kernel cannot hide it, and another move's part cannot either. How
-// much each coupling is broken by the paths and configurations taken is the direction in which its price
-// should go.
+// What a step takes for a kernel and the moves beside it, max{time, moves}, is at least each of these, and so
+// any mixture with weights 1 - nu - xi, xi and nu:
+//
+//   time + what of each move is beyond the kernel's slowest time
+//   fastest time + what of each move is beyond that
+//   moves
+//
+// since moves that are longer than some T take T and, each, what is beyond it. Without the first two a move
+// could be spread over kernels that are all shorter than it, and seem hidden. How much each coupling is
+// broken by the paths and configurations taken is the direction in which its price should go.
 #pragma once
 
 #include <vector>
