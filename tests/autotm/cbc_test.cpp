@@ -50,12 +50,14 @@ TEST_F(Cbc, ProvesThatThereIsNoSolution) {
 TEST_F(Cbc, PrintsNothing) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  for (const double total : {1.0, 0.5}) {
-    Milp milp;
-    const Term both[] = {{milp.add_variable(Milp::Kind::binary, 1), 1},
-                         {milp.add_variable(Milp::Kind::binary, 2), 1}};
-    milp.add_equal(both, total);
-    (void)milp.solve(0, kLong);
+  for (const double total : {1.0, 0.5, 3.0}) {
+    for (const auto kind : {Milp::Kind::binary, Milp::Kind::continuous}) {
+      Milp milp;
+      const Term both[] = {{milp.add_variable(kind, 1), 1}, {milp.add_variable(kind, 2), 1}};
+      milp.add_equal(both, total);
+      milp.add_at_most(both, 2);
+      (void)milp.solve(0, kLong);
+    }
   }
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");

@@ -55,7 +55,7 @@ TEST_F(Plans, TakeAsLongAsTheirProgramSays) {
 
 TEST_F(Plans, AreTheSameEveryTime) {
   for (const Formulation formulation : kFormulations) {
-    for (std::uint64_t seed = 100; seed < 106; ++seed) {
+    for (std::uint64_t seed = 100; seed < 104; ++seed) {
       const Problem given(seed, 12);
       const auto once = plan_exactly(given.request(), formulation),
                  again = plan_exactly(given.request(), formulation);
@@ -70,9 +70,9 @@ TEST_F(Plans, AreTheSameEveryTime) {
 /// Whatever was found when time ran out, there is a plan, and nothing is claimed that was not proven.
 TEST_F(Plans, AreMadeWhenTimeRunsOut) {
   for (const Formulation formulation : {Formulation::synchronous, Formulation::asynchronous}) {
-    for (std::uint64_t seed = 200; seed < 205; ++seed) {
-      Problem given(seed, 30);
-      given.budget[0] = least_budget(given.graph, given.machine).bytes + Bytes{100'000};
+    for (std::uint64_t seed = 200; seed < 203; ++seed) {
+      Problem given(seed, 20);
+      given.budget[0] = least_budget(given.graph, given.machine).bytes + Bytes{60'000};
       const auto planned = plan_exactly(given.request({{"seconds", "0"}, {"gap", "0"}}), formulation);
       ASSERT_TRUE(planned.ok()) << planned.error().message;
       EXPECT_TRUE(violations(given.graph, given.machine, planned->plan).empty());
@@ -134,15 +134,14 @@ TEST_F(Plans, MoveWhatCannotStay) {
   EXPECT_NEAR(waiting->objective.count(), 6.5, 1e-9);
   EXPECT_NEAR(beside->objective.count(), 5.5, 1e-9);
   for (const Instruction& instruction : waiting->plan.instructions) {
-    if (const auto* run = std::get_if<Run>(&instruction)) {
+    if (const auto* run = std::get_if<terrace::Run>(&instruction)) {
       EXPECT_EQ(run->variant, 1U);
     }
   }
   ASSERT_FALSE(fixed.ok());
-  EXPECT_EQ(
-      fixed.error().message,
-      "k1 needs 131.25 KiB of fast memory at once and 125.00 KiB is given: 6.25 KiB are missing, or take a "
-      "planner that moves tensors");
+  EXPECT_EQ(fixed.error().message,
+            "k1 needs 131.25 KiB of fast memory at once and 125.00 KiB is given: 6.25 KiB are missing, a "
+            "planner that moves tensors may do");
 }
 
 TEST_F(Plans, RefuseOptionsThatAreNone) {

@@ -79,7 +79,8 @@ class Attempts {
     ++planned_.solves;
     if (!solved) return solved.error();
     planned_.objective = solved->objective;
-    planned_.bound = solved->bound;
+    // With less memory than there is, no bound holds.
+    if (capacity == request_.budget[0]) planned_.bound = solved->bound;
     planned_.proven = solved->proven;
     return write_solution(request_, *instance, solved->solution, name_of(formulation_));
   }

@@ -26,8 +26,9 @@ Result<SolverOptions> solver_options(const PlanRequest& request);
 /// of all plans: it has no place in Plan::prediction.
 struct Planned {
   Plan plan;
-  Seconds objective{0}, bound{0};  ///< of the last solve; no objective where the plan is a last resort
-  bool proven = false;
+  Seconds objective{0};  ///< of the last solve; none where the plan is a last resort
+  Seconds bound{0};      ///< of the first, which had all of the budget
+  bool proven = false;   ///< the last solve came within the gap
   int solves = 0;
 };
 Result<Planned> plan_exactly(const PlanRequest& request, Formulation formulation);

@@ -40,6 +40,7 @@ void configure(Cbc_Model* model, double gap, Seconds limit) {
     Cbc_setParameter(model, name, value.c_str());
   };
   set("log", "0");
+  set("slogLevel", "0");
   set("threads", "0");
   set("randomSeed", "1");
   set("randomCbcSeed", "1");
@@ -70,8 +71,9 @@ MilpResult result_of(Cbc_Model* model, int variables) {
 bool has_cbc() { return true; }
 
 MilpResult Milp::solve(double gap, Seconds limit) const {
-  const auto columns = static_cast<int>(variables());
-  std::vector<CoinBigIndex> start(variables() + 1);
+  // CBC speaks up about programs without integers: all get one more, which nothing uses.
+  const auto columns = static_cast<int>(variables()) + 1;
+  std::vector<CoinBigIndex> start(variables() + 2);
   for (const Entry& entry : entries_) ++start[static_cast<std::size_t>(entry.variable) + 1];
   for (std::size_t i = 1; i < start.size(); ++i) start[i] += start[i - 1];
   std::vector<int> row(entries_.size());
@@ -82,19 +84,20 @@ MilpResult Milp::solve(double gap, Seconds limit) const {
     row[place] = entry.row;
     factor[place] = entry.factor;
   }
-  std::vector<double> most(variables(), kInfinite);
-  for (std::size_t i = 0; i < most.size(); ++i) {
-    if (kind_[i] == Kind::binary) most[i] = 1;
+  std::vector<double> most(variables() + 1, 1), cost = cost_;
+  cost.push_back(0);
+  for (std::size_t i = 0; i < variables(); ++i) {
+    if (kind_[i] == Kind::continuous) most[i] = kInfinite;
   }
   const Model model(Cbc_newModel());
   Cbc_loadProblem(model.get(), columns, static_cast<int>(rows()), start.data(), row.data(), factor.data(),
-                  nullptr, most.data(), cost_.data(), lower_.data(), upper_.data());
+                  nullptr, most.data(), cost.data(), lower_.data(), upper_.data());
   for (int i = 0; i < columns; ++i) {
-    if (kind_[static_cast<std::size_t>(i)] == Kind::binary) Cbc_setInteger(model.get(), i);
+    if (most[static_cast<std::size_t>(i)] == 1) Cbc_setInteger(model.get(), i);
   }
   configure(model.get(), gap, limit);
   Cbc_solve(model.get());
-  return result_of(model.get(), columns);
+  return result_of(model.get(), columns - 1);
 }
 
 #else

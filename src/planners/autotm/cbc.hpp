@@ -4,6 +4,7 @@
 // no time runs out, gives the same answer every time.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -51,7 +52,7 @@ class Milp {
   MilpResult solve(double gap, Seconds limit) const;
 
  private:
-  static constexpr double kInfinite = 1e50;
+  static constexpr double kInfinite = std::numeric_limits<double>::max();
   struct Entry {
     int variable, row;
     double factor;

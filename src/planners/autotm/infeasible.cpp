@@ -50,7 +50,7 @@ Error explain_infeasible(const PlanRequest& request, const Instance& instance) {
                            : worst + 1 == instance.moments() ? "the step's end"
                                                              : request.graph.kernels[worst - 1].name;
   const char* advice =
-      instance.formulation == Formulation::fixed ? ", or take a planner that moves tensors" : "";
+      instance.formulation == Formulation::fixed ? ", a planner that moves tensors may do" : "";
   return {
       ErrorCode::too_large,
       fmt::format("{} needs {} of fast memory at once and {} is given: {} are missing{}", when,

@@ -131,7 +131,7 @@ class InstanceMaker {
     for (std::uint32_t k = 0; k < instance_.kernels.size(); ++k) {
       KernelChoice& kernel = instance_.kernels[k];
       std::vector<TensorId> operands;
-      for (OperandUse& operand : kernel.operands) {
+      for (KernelOperand& operand : kernel.operands) {
         operands.push_back({operand.tensor});
         operand.tensor = place_[operand.tensor];
       }

@@ -75,13 +75,13 @@ struct Configuration {
 };
 
 /// A tensor that a kernel uses, each once; its workspace is part of the configuration.
-struct OperandUse {
+struct KernelOperand {
   std::uint32_t tensor = 0;  ///< place in Instance::tensors
   std::uint32_t use = 0;     ///< place in its uses
 };
 
 struct KernelChoice {
-  std::vector<OperandUse> operands;
+  std::vector<KernelOperand> operands;
   std::vector<Configuration> configurations;  ///< at least one
 };
 

@@ -80,7 +80,7 @@ class Program {
   }
 
   /// Eq. 3: the edges by which a use finds the tensor in fast memory, each with this factor.
-  void add_fast_edges(std::vector<Term>& terms, const OperandUse& operand, double factor) const {
+  void add_fast_edges(std::vector<Term>& terms, const KernelOperand& operand, double factor) const {
     const FlowGraph& graph = instance_.tensors[operand.tensor];
     for (std::size_t e = 0; e < graph.edges.size(); ++e) {
       const Edge& edge = graph.edges[e];

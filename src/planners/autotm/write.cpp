@@ -156,7 +156,7 @@ class SolutionWriter {
     const Kernel& kernel = request_.graph.kernels[k];
     const KernelChoice& choice = instance_.kernels[k];
     const Configuration& configuration = choice.configurations[solution_.configurations[k]];
-    for (const OperandUse& operand : choice.operands) {
+    for (const KernelOperand& operand : choice.operands) {
       const TierId tier = places_[operand.tensor][operand.use];
       if (!writer_.has(id(operand.tensor), tier)) writer_.alloc(id(operand.tensor), tier);
     }
@@ -174,14 +174,15 @@ class SolutionWriter {
   }
 
   TierId place(const KernelChoice& choice, TensorId tensor) const {
-    const auto found = std::find_if(choice.operands.begin(), choice.operands.end(),
-                                    [&](const OperandUse& operand) { return id(operand.tensor) == tensor; });
+    const auto found =
+        std::find_if(choice.operands.begin(), choice.operands.end(),
+                     [&](const KernelOperand& operand) { return id(operand.tensor) == tensor; });
     return places_[found->tensor][found->use];
   }
 
   /// Copies in the slow tier that the kernel has outdated.
   void free_stale(const KernelChoice& choice) {
-    for (const OperandUse& operand : choice.operands) {
+    for (const KernelOperand& operand : choice.operands) {
       const bool writes = instance_.tensors[operand.tensor].uses[operand.use].writes;
       if (writes && places_[operand.tensor][operand.use] == kFast && instance_.slow != kFast) {
         free_if(operand.tensor, instance_.slow);
