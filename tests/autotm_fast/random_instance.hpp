@@ -96,7 +96,7 @@ class RandomInstance {
   void configure(const Instance& instance, KernelChoice& kernel) {
     Configuration least;
     least.time = time() + time();
-    for (const OperandUse& operand : kernel.operands) {
+    for (const KernelOperand& operand : kernel.operands) {
       const auto& edges = instance.tensors[operand.tensor].edges;
       const bool slow = std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) {
         return edge.use == operand.use && edge.tier != TierId{0};

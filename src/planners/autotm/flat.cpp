@@ -39,7 +39,7 @@ class Flattening {
       if (edge.use != kNone) (edge.tier == kFast ? uses[edge.use].fast : uses[edge.use].slow) = true;
     }
   }
-  const Choices& choices(const OperandUse& operand) const { return choices_[operand.tensor][operand.use]; }
+  const Choices& choices(const KernelOperand& operand) const { return choices_[operand.tensor][operand.use]; }
 
   void add_kernel(const KernelChoice& kernel) {
     Flat::Kernel made{};
@@ -73,7 +73,7 @@ class Flattening {
 
   void add_link(const KernelChoice& kernel, const Flat::Kernel& made, std::size_t i,
                 std::vector<std::vector<bool>>& groups) {
-    const OperandUse& operand = kernel.operands[i];
+    const KernelOperand& operand = kernel.operands[i];
     if (!choices(operand).slow) return;
     std::vector<bool> asks;
     for (std::uint32_t c = made.first; c < made.end; ++c)
