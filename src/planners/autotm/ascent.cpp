@@ -1,0 +1,96 @@
+#include "planners/autotm/ascent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace terrace::autotm {
+namespace {
+
+// Found by trying on two of the paper's networks, where others did about as well.
+constexpr int kPatience = 30;
+constexpr double kShrink = 0.7;
+constexpr double kFirstSlip = 0.2, kLeastSlip = 0.03, kLessSlip = 0.9;
+constexpr double kMemoryUnit = 2;
+
+constexpr double kAny = std::numeric_limits<double>::infinity();
+
+/// What does not push a price out of its range.
+double pull(double price, double broken, double most) {
+  return (price <= 0 && broken < 0) || (price >= most && broken > 0) ? 0 : broken;
+}
+
+}  // namespace
+
+Ascent::Ascent(const Flat& flat)
+    : relaxation_(flat), prices_(flat), best_prices_(flat), best_(-kAny), slip_(kFirstSlip) {
+  Kind link{&Prices::link, &Relaxation::Broken::link, kAny, {}, {}, {}};
+  for (const Flat::Link& one : flat.links) link.scale.push_back(one.worth * one.worth);
+  const double unit = kMemoryUnit * flat.memory_worth();
+  add({&Prices::memory,
+       &Relaxation::Broken::memory,
+       kAny,
+       std::vector<double>(flat.moments, unit * unit),
+       {},
+       {}});
+  add(std::move(link));
+  Kind overlap{&Prices::overlap, &Relaxation::Broken::overlap, 1, {}, {}, {}};
+  for (const Flat::Kernel& kernel : flat.kernels) overlap.scale.push_back(kernel.overlaps ? 1 : 0);
+  Kind haste = overlap;
+  haste.prices = &Prices::haste;
+  haste.broken = &Relaxation::Broken::haste;
+  add(std::move(overlap));
+  add(std::move(haste));
+}
+
+void Ascent::add(Kind kind) {
+  kind.mean.resize(kind.scale.size());
+  kind.velocity.resize(kind.scale.size());
+  kinds_.push_back(std::move(kind));
+}
+
+void Ascent::step(double upper) {
+  const double bound = relaxation_.bound(prices_);
+  remember(bound);
+  ++steps_;
+  double square = 0;
+  for (Kind& kind : kinds_) square += measure(kind);
+  if (square <= 0 || upper <= bound) return;
+  for (Kind& kind : kinds_) move(kind, factor_ * (upper - bound) / square);
+  prices_.share_overlap();
+}
+
+void Ascent::remember(double bound) {
+  if (bound > best_) {
+    best_ = bound;
+    best_prices_ = prices_;
+    stalled_ = 0;
+  } else if (++stalled_ == kPatience) {
+    stalled_ = 0;
+    factor_ *= kShrink;
+    slip_ = std::max(slip_ * kLessSlip, kLeastSlip);
+  }
+}
+
+double Ascent::measure(Kind& kind) {
+  const std::vector<double>&prices = prices_.*kind.prices, &broken = relaxation_.broken().*kind.broken;
+  double sum = 0;
+  for (std::size_t i = 0; i < kind.scale.size(); ++i) {
+    const double force = pull(prices[i], broken[i], kind.most), square = kind.scale[i] * force * force;
+    kind.mean[i] += (square - kind.mean[i]) / steps_;
+    if (square > 0) sum += square / std::sqrt(kind.mean[i]);
+  }
+  return sum;
+}
+
+void Ascent::move(Kind& kind, double length) {
+  const std::vector<double>& broken = relaxation_.broken().*kind.broken;
+  std::vector<double>& prices = prices_.*kind.prices;
+  for (std::size_t i = 0; i < kind.scale.size(); ++i) {
+    const double scale = kind.mean[i] > 0 ? kind.scale[i] / std::sqrt(kind.mean[i]) : 0;
+    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * scale * broken[i];
+    prices[i] = std::clamp(prices[i] + kind.velocity[i], 0.0, kind.most);
+  }
+}
+
+}  // namespace terrace::autotm

@@ -1,0 +1,255 @@
+#include "planners/autotm/placement.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace terrace::autotm {
+namespace {
+
+/// So that nobody stays in fast memory for nothing.
+constexpr double kLeastFee = 1e-6;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+Placement::Placement(const Flat& flat)
+    : flat_(flat),
+      occupancy_(flat.moments),
+      paths_(flat.tensors.size()),
+      fast_(flat.links.size()),
+      configuration_(flat.kernels.size(), kNone),
+      beside_(flat.kernels.size() + 1),
+      until_(flat.moments + 1),
+      worth_(2 * flat.links.size() + 1),
+      least_(flat.most_nodes),
+      by_(flat.most_nodes) {
+  const auto moments = [](const Flat::Edge& edge) { return static_cast<double>(edge.end - edge.first); };
+  for (std::uint32_t t = 0; t < flat.tensors.size(); ++t) {
+    const Flat::Tensor& tensor = flat.tensors[t];
+    if (!find(tensor, [&](const Flat::Edge& edge, double) { return moments(edge); })) {
+      is_complete_ = false;
+      return;
+    }
+    add(t, path_);
+  }
+  for (std::uint32_t k = 0; k < flat.kernels.size(); ++k) is_complete_ = set_configuration(k) && is_complete_;
+}
+
+template <class Cost>
+bool Placement::find(const Flat::Tensor& tensor, Cost cost) {
+  std::fill_n(least_.begin(), tensor.nodes, kNever);
+  least_[0] = 0;
+  for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+    const Flat::Edge& edge = flat_.edges[e];
+    if (least_[edge.from] == kNever) continue;
+    const double until = least_[edge.from] + cost(edge, least_[edge.to] - least_[edge.from]);
+    if (until >= least_[edge.to]) continue;
+    least_[edge.to] = until;
+    by_[edge.to] = e;
+  }
+  if (least_[tensor.nodes - 1] == kNever) return false;
+  path_.clear();
+  for (std::uint32_t node = tensor.nodes - 1; node != 0; node = flat_.edges[path_.back()].from)
+    path_.push_back(by_[node]);
+  std::reverse(path_.begin(), path_.end());
+  return true;
+}
+
+bool Placement::is_overfull() const { return occupancy_.most(0, flat_.moments - 1) > flat_.capacity; }
+
+bool Placement::can_avoid(const Flat::Tensor& tensor, std::uint32_t moment) {
+  return find(tensor, [&](const Flat::Edge& edge, double) {
+    return edge.first <= moment && moment < edge.end ? kNever : 0.0;
+  });
+}
+
+Shortage Placement::shortage() {
+  Shortage worst;
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) {
+    const std::int64_t bytes = occupancy_.most(m, m) + least_scratch(m);
+    if (bytes > worst.bytes) worst = {m, bytes};
+  }
+  worst.bytes = least_scratch(worst.moment);
+  for (const Flat::Tensor& tensor : flat_.tensors)
+    worst.bytes += can_avoid(tensor, worst.moment) ? 0 : tensor.bytes;
+  return worst;
+}
+
+std::int64_t Placement::least_scratch(std::uint32_t moment) const {
+  if (moment == 0 || moment > flat_.kernels.size()) return 0;
+  const Flat::Kernel& kernel = flat_.kernels[moment - 1];
+  std::int64_t least = kernel.first < kernel.end ? flat_.configurations[kernel.first].bytes : 0;
+  for (std::uint32_t c = kernel.first; c < kernel.end; ++c)
+    least = std::min(least, flat_.configurations[c].bytes);
+  return least;
+}
+
+void Placement::sweep(const Prices& prices, Trust trust, SplitMix& random) {
+  prices_ = &prices;
+  trust_ = trust;
+  const double fee = (kLeastFee + trust.fee) * flat_.memory_worth();
+  for (std::uint32_t m = 0; m < flat_.moments; ++m)
+    until_[m + 1] = until_[m] + trust.memory * prices.memory[m] + fee;
+  std::vector<std::uint32_t> order(flat_.tensors.size());
+  std::iota(order.begin(), order.end(), 0U);
+  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  for (const std::uint32_t tensor : order) choose(tensor);
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
+    if (!flat_.kernels[k].has_scratch) continue;
+    take_scratch(k, -1);
+    set_configuration(k);
+  }
+  prices_ = nullptr;
+}
+
+void Placement::choose(std::uint32_t t) {
+  const Flat::Tensor& tensor = flat_.tensors[t];
+  const Path before = paths_[t];
+  remove(t);
+  value_links(tensor, before);
+  const bool found = find(tensor, [&](const Flat::Edge& edge, double limit) {
+    const double cost =
+        move_cost(edge) + tensor.size * (until_[edge.end] - until_[edge.first]) + worth_[edge.slot];
+    return cost < limit && fits(tensor, edge) ? cost : kNever;
+  });
+  if (found && path_ != before) {
+    if (add(t, path_) && !is_overfull()) return;
+    remove(t);
+  }
+  add(t, before);
+}
+
+void Placement::remove(std::uint32_t t) {
+  const Flat::Tensor& tensor = flat_.tensors[t];
+  for (const std::uint32_t e : paths_[t]) {
+    const Flat::Edge& edge = flat_.edges[e];
+    if (edge.first < edge.end) occupancy_.add(edge.first, edge.end - 1, -tensor.bytes);
+    beside_[edge.beside] -= edge.time();
+    if (edge.slot != flat_.none()) take_scratch(flat_.links[link(edge)].kernel, -1);
+  }
+  paths_[t].clear();
+}
+
+bool Placement::add(std::uint32_t t, const Path& path) {
+  const Flat::Tensor& tensor = flat_.tensors[t];
+  paths_[t] = path;
+  for (const std::uint32_t e : path) {
+    const Flat::Edge& edge = flat_.edges[e];
+    if (edge.first < edge.end) occupancy_.add(edge.first, edge.end - 1, tensor.bytes);
+    beside_[edge.beside] += edge.time();
+    if (edge.slot != flat_.none()) fast_[link(edge)] = edge.slot < flat_.none();
+  }
+  if (prices_ == nullptr) return true;  // kernels come after all tensors, at the start
+  bool all = true;
+  for (const std::uint32_t e : path) {
+    const Flat::Edge& edge = flat_.edges[e];
+    if (edge.slot != flat_.none()) all = set_configuration(flat_.links[link(edge)].kernel) && all;
+  }
+  return all;
+}
+
+std::uint32_t Placement::link(const Flat::Edge& edge) const {
+  return edge.slot < flat_.none() ? edge.slot : edge.slot - flat_.none() - 1;
+}
+
+void Placement::value_links(const Flat::Tensor& tensor, const Path& path) {
+  for (const std::uint32_t e : path) {
+    if (flat_.edges[e].slot == flat_.none()) continue;
+    const std::uint32_t l = link(flat_.edges[e]), k = flat_.links[l].kernel;
+    const std::int64_t left = room(k);
+    const auto value = [&](bool fast) {
+      fast_[l] = fast;
+      const std::uint32_t c = configure(k, slow_groups(k), fast ? left - tensor.bytes : left);
+      if (c == kNone) return kNever;
+      return (1 - trust_.link) * cost(k, c) -
+             (fast ? trust_.link * (prices_->link[l] + trust_.hope * flat_.links[l].worth) : 0);
+    };
+    worth_[l] = value(true);
+    worth_[flat_.none() + 1 + l] = value(false);
+  }
+}
+
+double Placement::move_cost(const Flat::Edge& edge) const {
+  if (edge.beside == flat_.kernels.size()) return edge.time();
+  const double kernel = flat_.configurations[configuration_[edge.beside]].time, beside = beside_[edge.beside];
+  const double longer = std::max(kernel, beside + edge.time()) - std::max(kernel, beside);
+  return (1 - trust_.link) * longer + trust_.link * (edge.wait + prices_->overlap[edge.beside] * edge.share +
+                                                     prices_->haste[edge.beside] * edge.slower);
+}
+
+bool Placement::fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const {
+  return edge.first >= edge.end || occupancy_.most(edge.first, edge.end - 1) + tensor.bytes <= flat_.capacity;
+}
+
+std::int64_t Placement::room(std::uint32_t k) const {
+  return flat_.kernels[k].has_scratch ? flat_.capacity - occupancy_.most(k + 1, k + 1)
+                                      : std::numeric_limits<std::int64_t>::max();
+}
+
+std::uint64_t Placement::slow_groups(std::uint32_t k) const {
+  std::uint64_t slow = 0;
+  for (std::uint32_t l = flat_.kernels[k].first_link; l < flat_.kernels[k].end_link; ++l) {
+    if (!fast_[l]) slow |= std::uint64_t{1} << flat_.links[l].group;
+  }
+  return slow;
+}
+
+double Placement::cost(std::uint32_t k, std::uint32_t c) const {
+  const Flat::Configuration& one = flat_.configurations[c];
+  const double memory = prices_ == nullptr ? 0 : trust_.memory * prices_->memory[k + 1] * one.scratch;
+  return std::max(one.time, beside_[k]) + memory;
+}
+
+std::uint32_t Placement::configure(std::uint32_t k, std::uint64_t slow, std::int64_t left) const {
+  double least = kNever;
+  std::uint32_t best = kNone;
+  for (std::uint32_t c = flat_.kernels[k].first; c < flat_.kernels[k].end; ++c) {
+    const Flat::Configuration& one = flat_.configurations[c];
+    if (one.time >= least) break;  // they ascend
+    if ((one.mask & slow) != 0 || (one.bytes > 0 && one.bytes > left)) continue;
+    if (const double its = cost(k, c); its < least) {
+      least = its;
+      best = c;
+    }
+  }
+  return best;
+}
+
+/// Adds the scratch of its configuration, or takes it away.
+void Placement::take_scratch(std::uint32_t k, std::int64_t sign) {
+  if (!flat_.kernels[k].has_scratch || configuration_[k] == kNone) return;
+  occupancy_.add(k + 1, k + 1, sign * flat_.configurations[configuration_[k]].bytes);
+}
+
+bool Placement::set_configuration(std::uint32_t k) {
+  configuration_[k] = configure(k, slow_groups(k), room(k));
+  take_scratch(k, 1);
+  return configuration_[k] != kNone;
+}
+
+double Placement::time() const {
+  double sum = 0;
+  for (const Path& path : paths_) {
+    for (const std::uint32_t e : path) {
+      if (flat_.edges[e].beside == flat_.kernels.size()) sum += flat_.edges[e].time();
+    }
+  }
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k)
+    sum += std::max(flat_.configurations[configuration_[k]].time, beside_[k]);
+  return sum;
+}
+
+Solution Placement::solution() const {
+  Solution made;
+  for (const Path& path : paths_) {
+    auto& edges = made.paths.emplace_back();
+    for (const std::uint32_t e : path) {
+      if (flat_.original[e] != kNone) edges.push_back(flat_.original[e]);
+    }
+  }
+  for (const std::uint32_t c : configuration_) made.configurations.push_back(flat_.configurations[c].index);
+  return made;
+}
+
+}  // namespace terrace::autotm

@@ -1,0 +1,95 @@
+// A solution being improved: one tensor at a time takes the path that is best given all others.
+//
+// The best path is a shortest one again, over the edges that fit beside the others. What it costs is a
+// mixture of the truth and of what the prices say (relaxation.hpp). By the prices alone all tensors together
+// come near the relaxation's optimum; by the truth alone the first take all memory, and no tensor gains
+// anything by being the only fast one of a kernel. So a placement is made by prices first and ends with the
+// truth.
+#pragma once
+
+#include "base/random.hpp"
+#include "planners/autotm/relaxation.hpp"
+#include "planners/occupancy.hpp"
+
+namespace terrace::autotm {
+
+/// How much the prices say, from 0 (nothing) to 1.
+struct Trust {
+  double memory = 0;  ///< beside the truth: memory that is free costs nothing in it
+  double link = 0;    ///< instead of the truth about kernels and their overlap
+  double fee = 0;     ///< of what memory is worth on average, on top of its price
+  double hope = 0;    ///< of a link's worth, on top of its price, for what only pays together with others
+};
+
+/// Fast memory that no path of any tensor avoids.
+struct Shortage {
+  std::uint32_t moment = 0;
+  std::int64_t bytes = 0;  ///< needed
+};
+
+class Placement {
+ public:
+  /// Every tensor takes as little as it can.
+  explicit Placement(const Flat& flat);
+
+  /// Whether every tensor has a path and every kernel a configuration that fits.
+  bool is_complete() const { return is_complete_; }
+  bool is_overfull() const;
+  /// The moment that takes most, and what it cannot do without. pre: just made
+  Shortage shortage();
+
+  /// Every tensor chooses once, in random order. pre: complete and not overfull; it stays so
+  void sweep(const Prices& prices, Trust trust, SplitMix& random);
+
+  double time() const;
+  Solution solution() const;
+
+ private:
+  using Path = std::vector<std::uint32_t>;
+
+  /// Fills path_ with a shortest path where there is one. `cost(edge, limit)` may be infinite, and is of no
+  /// use from `limit` on.
+  template <class Cost>
+  bool find(const Flat::Tensor& tensor, Cost cost);
+  bool can_avoid(const Flat::Tensor& tensor, std::uint32_t moment);
+  std::int64_t least_scratch(std::uint32_t moment) const;
+
+  void choose(std::uint32_t tensor);
+  /// Leaves the kernels it is linked to without scratch, until it is added again.
+  void remove(std::uint32_t tensor);
+  /// Whether its kernels have configurations that fit.
+  bool add(std::uint32_t tensor, const Path& path);
+
+  std::uint32_t link(const Flat::Edge& edge) const;
+  /// What each link of a tensor costs its kernel in either tier.
+  void value_links(const Flat::Tensor& tensor, const Path& path);
+  double move_cost(const Flat::Edge& edge) const;
+  bool fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
+
+  std::int64_t room(std::uint32_t kernel) const;
+  std::uint64_t slow_groups(std::uint32_t kernel) const;
+  double cost(std::uint32_t kernel, std::uint32_t configuration) const;
+  /// The best with these groups in slow memory and so many bytes left for scratch, or kNone.
+  std::uint32_t configure(std::uint32_t kernel, std::uint64_t slow, std::int64_t left) const;
+  void take_scratch(std::uint32_t kernel, std::int64_t sign);
+  bool set_configuration(std::uint32_t kernel);
+
+  const Flat& flat_;
+  Occupancy occupancy_;
+  std::vector<Path> paths_;                   ///< by tensor, as edges
+  std::vector<bool> fast_;                    ///< by link
+  std::vector<std::uint32_t> configuration_;  ///< by kernel
+  std::vector<double> beside_;                ///< by kernel: moves, in seconds
+  bool is_complete_ = true;
+
+  // Of the sweep that is going on.
+  const Prices* prices_ = nullptr;
+  Trust trust_;
+  std::vector<double> until_;      ///< price of a unit at all moments before this one
+  std::vector<double> worth_;      ///< by slot
+  std::vector<double> least_;      ///< by node
+  std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
+  Path path_;
+};
+
+}  // namespace terrace::autotm

@@ -1,0 +1,118 @@
+#include "planners/autotm/relaxation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace terrace::autotm {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Of the absolute terms of a bound: what rounding may have added to it, with much to spare.
+constexpr double kRounding = 1e-9;
+
+}  // namespace
+
+void Prices::share_overlap() {
+  for (std::size_t k = 0; k < overlap.size(); ++k) {
+    const double over = (overlap[k] + haste[k] - 1) / 2;
+    if (over <= 0) continue;
+    overlap[k] = std::clamp(overlap[k] - over, 0.0, 1.0);
+    haste[k] = 1 - overlap[k];
+  }
+}
+
+Prices::Prices(const Flat& flat)
+    : memory(flat.moments),
+      link(2 * flat.links.size() + 1),
+      overlap(flat.kernels.size() + 1),
+      haste(flat.kernels.size() + 1) {}
+
+Relaxation::Relaxation(const Flat& flat)
+    : flat_(flat), until_(flat.moments + 1), least_(flat.most_nodes), by_(flat.most_nodes) {
+  broken_.memory.resize(flat.moments + 1);
+  broken_.link.resize(2 * flat.links.size() + 1);
+  broken_.overlap.resize(flat.kernels.size() + 1);
+  broken_.haste.resize(flat.kernels.size() + 1);
+}
+
+double Relaxation::bound(const Prices& prices) {
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + prices.memory[m];
+  for (auto* all : {&broken_.memory, &broken_.link, &broken_.overlap, &broken_.haste})
+    std::fill(all->begin(), all->end(), 0.0);
+  double sum = 0, absolute = 0;
+  for (const Flat::Tensor& tensor : flat_.tensors) {
+    const double least = add_tensor(tensor, prices);
+    sum += least;
+    absolute += std::abs(least);
+  }
+  double held = -flat_.room;
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) broken_.memory[m] = held += broken_.memory[m];
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
+    const double least = add_kernel(k, prices);
+    sum += least;
+    absolute += std::abs(least);
+  }
+  const double given = until_[flat_.moments] * flat_.room;
+  return sum - given - kRounding * (absolute + given);
+}
+
+double Relaxation::add_tensor(const Flat::Tensor& tensor, const Prices& prices) {
+  std::fill_n(least_.begin(), tensor.nodes, kNever);
+  least_[0] = 0;
+  for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+    const Flat::Edge& edge = flat_.edges[e];
+    const double cost = least_[edge.from] + edge.wait + edge.share * prices.overlap[edge.beside] +
+                        edge.slower * prices.haste[edge.beside] +
+                        tensor.size * (until_[edge.end] - until_[edge.first]) - prices.link[edge.slot];
+    if (cost < least_[edge.to]) {
+      least_[edge.to] = cost;
+      by_[edge.to] = e;
+    }
+  }
+  for (std::uint32_t node = tensor.nodes - 1; node != 0; node = flat_.edges[by_[node]].from)
+    take(tensor, flat_.edges[by_[node]]);
+  return least_[tensor.nodes - 1];
+}
+
+void Relaxation::take(const Flat::Tensor& tensor, const Flat::Edge& edge) {
+  broken_.memory[edge.first] += tensor.size;
+  broken_.memory[edge.end] -= tensor.size;
+  broken_.link[edge.slot] -= 1;
+  broken_.overlap[edge.beside] += edge.share;
+  broken_.haste[edge.beside] += edge.slower;
+}
+
+double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
+  const Flat::Kernel& kernel = flat_.kernels[k];
+  std::array<double, 64> price;
+  std::fill_n(price.begin(), kernel.groups, 0.0);
+  for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+    price[flat_.links[l].group] += prices.link[l];
+  const double own = 1 - prices.overlap[k] - prices.haste[k];
+  const double fastest = flat_.configurations[kernel.first].time, sure = prices.haste[k] * fastest;
+  double least = kNever;
+  const Flat::Configuration* best = nullptr;
+  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+    const Flat::Configuration& one = flat_.configurations[c];
+    double cost = own * one.time + sure;
+    if (cost >= least) break;  // they ascend
+    cost += prices.memory[k + 1] * one.scratch;
+    for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+      cost += price[static_cast<std::size_t>(std::countr_zero(left))];
+    if (cost < least) {
+      least = cost;
+      best = &one;
+    }
+  }
+  for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+    broken_.link[l] += static_cast<double>(best->mask >> flat_.links[l].group & 1U);
+  broken_.memory[k + 1] += best->scratch;
+  broken_.overlap[k] -= best->time;
+  broken_.haste[k] -= best->time - fastest;
+  return least;
+}
+
+}  // namespace terrace::autotm

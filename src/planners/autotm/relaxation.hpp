@@ -1,0 +1,63 @@
+// The placement problem with its couplings priced: a lower bound of every solution's time, for any prices.
+//
+// For prices mu of memory, lambda of links, nu of overlap and xi of haste the bound is the sum of
+//
+//   over tensors, the least over paths of         moves + mu bytes - lambda (links in fast memory)
+//   over kernels, the least over configurations   (1 - nu - xi) time + xi fastest + mu scratch + lambda
+//   (links asked) over moments                                  - mu capacity
+//
+// What a step takes for a kernel and the moves beside it, max{time, moves}, is at least each of these, and so
+// any mixture with weights 1 - nu - xi, xi and nu:
+//
+//   time + what of each move is beyond the kernel's slowest time
+//   fastest time + what of each move is beyond that
+//   moves
+//
+// since moves that are longer than some T take T and, each, what is beyond it. Without the first two a move
+// could be spread over kernels that are all shorter than it, and seem hidden. How much each coupling is
+// broken by the paths and configurations taken is the direction in which its price should go.
+#pragma once
+
+#include <vector>
+
+#include "planners/autotm/flat.hpp"
+
+namespace terrace::autotm {
+
+struct Prices {
+  std::vector<double> memory;   ///< mu >= 0, by moment, of the unit of memory
+  std::vector<double> link;     ///< lambda >= 0, by slot; 0 for slots that are no link
+  std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
+  std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
+
+  explicit Prices(const Flat& flat);
+  /// Brings nu + xi down to 1 where it is more.
+  void share_overlap();
+};
+
+class Relaxation {
+ public:
+  explicit Relaxation(const Flat& flat);
+
+  /// Rounded down by more than what the sums may be wrong.
+  double bound(const Prices& prices);
+
+  /// Of the latest bound: by moment, link and kernel, what is asked for beyond what there is.
+  struct Broken {
+    std::vector<double> memory, link, overlap, haste;
+  };
+  const Broken& broken() const { return broken_; }
+
+ private:
+  double add_tensor(const Flat::Tensor& tensor, const Prices& prices);
+  double add_kernel(std::uint32_t kernel, const Prices& prices);
+  void take(const Flat::Tensor& tensor, const Flat::Edge& edge);
+
+  const Flat& flat_;
+  Broken broken_;
+  std::vector<double> until_;      ///< price of a unit at all moments before this one
+  std::vector<double> least_;      ///< by node
+  std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
+};
+
+}  // namespace terrace::autotm

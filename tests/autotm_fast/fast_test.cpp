@@ -1,0 +1,161 @@
+#include "planners/autotm/fast.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "autotm_fast/random_instance.hpp"
+
+namespace terrace::autotm {
+namespace {
+
+constexpr std::uint64_t kInstances = 3000;
+/// Of sums of a few times.
+constexpr double kRounding = 1e-12;
+
+FastOptions options(double gap, std::uint64_t iterations) {
+  FastOptions made;
+  made.gap = gap;
+  made.time = Seconds{60};
+  made.iterations = iterations;
+  return made;
+}
+
+/// Paths from end to end, configurations that the places satisfy, within the capacity.
+void expect_valid(const Instance& instance, const Solution& solution) {
+  ASSERT_EQ(solution.paths.size(), instance.tensors.size());
+  ASSERT_EQ(solution.configurations.size(), instance.kernels.size());
+  std::vector<std::vector<TierId>> tiers;
+  for (std::size_t t = 0; t < instance.tensors.size(); ++t) {
+    const FlowGraph& graph = instance.tensors[t];
+    std::uint32_t node = 0;
+    for (const std::uint32_t e : solution.paths[t]) {
+      ASSERT_LT(e, graph.edges.size());
+      EXPECT_EQ(graph.edges[e].from, node);
+      node = graph.edges[e].to;
+    }
+    for (const Edge& edge : graph.edges) EXPECT_NE(edge.from, node) << "the path ends too early";
+    tiers.push_back(places(graph, solution.paths[t]));
+  }
+  for (std::size_t k = 0; k < instance.kernels.size(); ++k) {
+    const KernelChoice& kernel = instance.kernels[k];
+    ASSERT_LT(solution.configurations[k], kernel.configurations.size());
+    const Configuration& one = kernel.configurations[solution.configurations[k]];
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i)
+      EXPECT_LE(tiers[kernel.operands[i].tensor][kernel.operands[i].use], one.tiers[i]);
+  }
+  for (const Bytes bytes : occupancy(instance, solution)) EXPECT_LE(bytes, instance.capacity);
+}
+
+TEST(AutotmFast, BoundsEveryOptimumAndKeepsItsClaim) {
+  std::uint64_t solved = 0, optimal = 0, none = 0, missed = 0;
+  for (std::uint64_t seed = 0; seed < kInstances; ++seed) {
+    SCOPED_TRACE(seed);
+    const Instance instance = RandomInstance(seed).make();
+    const double best = BruteForce(instance).best();
+    const double gap = seed % 2 == 0 ? 0 : 0.05;
+    const auto result = solve_fast(instance, options(gap, 200));
+    if (!result) {
+      if (result.error().code == ErrorCode::too_large) {
+        EXPECT_TRUE(std::isinf(best));
+      }
+      ++(std::isinf(best) ? none : missed);
+      continue;
+    }
+    ASSERT_FALSE(std::isinf(best));
+    expect_valid(instance, result->solution);
+    EXPECT_EQ(result->time, step_time(instance, result->solution));
+    EXPECT_LE(result->bound.count(), best * (1 + kRounding));
+    EXPECT_GE(result->time.count(), best * (1 - kRounding));
+    EXPECT_EQ(result->within_gap, result->gap() <= gap);
+    if (result->within_gap) {
+      EXPECT_LE(result->time.count(), (1 + gap) * best * (1 + kRounding) + 1e-9);
+    }
+    ++solved;
+    optimal += result->time.count() <= best * (1 + kRounding);
+  }
+  // What the instances are like, and how good the solutions.
+  EXPECT_GT(solved, kInstances / 2);
+  EXPECT_GT(none, kInstances / 50);
+  EXPECT_LT(missed, 1U);
+  EXPECT_GT(optimal, solved * 9 / 10);
+}
+
+/// The same prices bound what other capacities allow: each byte saves at most its price.
+TEST(AutotmFast, PricesSayWhatMemoryIsWorthAtMost) {
+  std::uint64_t compared = 0;
+  for (std::uint64_t seed = 0; seed < kInstances; seed += 3) {
+    SCOPED_TRACE(seed);
+    Instance instance = RandomInstance(seed).make();
+    const auto result = solve_fast(instance, options(0, 100));
+    if (!result) continue;
+    ASSERT_EQ(result->prices.size(), instance.moments());
+    double of_all = 0;
+    for (const double price : result->prices) {
+      EXPECT_GE(price, 0);
+      of_all += price;
+    }
+    const Bytes more{1 + seed % 500};
+    instance.capacity += more;
+    const double best = BruteForce(instance).best();
+    EXPECT_GE(best * (1 + kRounding) + 1e-9,
+              result->bound.count() - of_all * static_cast<double>(more.count));
+    compared += of_all > 0;
+  }
+  EXPECT_GT(compared, kInstances / 20);
+}
+
+TEST(AutotmFast, RepeatsItselfExactly) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Instance instance = RandomInstance(seed).make();
+    const auto one = solve_fast(instance, options(0, 300)), other = solve_fast(instance, options(0, 300));
+    ASSERT_EQ(one.ok(), other.ok());
+    if (!one) continue;
+    EXPECT_EQ(one->solution.paths, other->solution.paths);
+    EXPECT_EQ(one->solution.configurations, other->solution.configurations);
+    EXPECT_EQ(one->bound, other->bound);
+    EXPECT_EQ(one->prices, other->prices);
+    EXPECT_EQ(one->iterations, other->iterations);
+  }
+}
+
+TEST(AutotmFast, ReturnsTheBestFoundWhenTimeIsOver) {
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    const Instance instance = RandomInstance(seed).make();
+    FastOptions none = options(0, 1'000'000);
+    none.time = Seconds{0};
+    const auto result = solve_fast(instance, none);
+    if (!result) continue;
+    expect_valid(instance, result->solution);
+    EXPECT_EQ(result->within_gap, result->gap() <= 0);
+    EXPECT_LT(result->iterations, 100U);
+  }
+}
+
+TEST(AutotmFast, SaysWhichMomentNeedsTooMuch) {
+  Instance instance;
+  instance.slow = TierId{1};
+  instance.capacity = Bytes{1023};
+  instance.kernels.resize(2);
+  FlowGraph graph;
+  graph.size = Bytes{1024};
+  graph.uses = {{2, true, false}};
+  graph.nodes = 2;
+  Edge edge;
+  edge.to = 1;
+  edge.use = 0;
+  edge.first = edge.last = 2;
+  graph.edges = {edge};
+  instance.tensors = {graph};
+  instance.kernels[0].configurations = {{0, {}, {}, {}, Seconds{1}}};
+  instance.kernels[1] = {{{0, 0}}, {{0, {TierId{0}}, {}, {}, Seconds{1}}}};
+  const auto none = solve_fast(instance, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::too_large);
+  EXPECT_NE(none.error().message.find("moment 2 needs 1.00 KiB"), std::string::npos) << none.error().message;
+  instance.capacity = Bytes{1024};
+  EXPECT_TRUE(solve_fast(instance, {}));
+}
+
+}  // namespace
+}  // namespace terrace::autotm
