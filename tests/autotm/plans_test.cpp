@@ -57,8 +57,8 @@ TEST_F(Plans, AreTheSameEveryTime) {
   for (const Formulation formulation : kFormulations) {
     for (std::uint64_t seed = 100; seed < 104; ++seed) {
       const Problem given(seed, 12);
-      const auto once = plan_exactly(given.request(), formulation),
-                 again = plan_exactly(given.request(), formulation);
+      const auto once = plan_by_program(given.request(), formulation),
+                 again = plan_by_program(given.request(), formulation);
       ASSERT_EQ(once.ok(), again.ok());
       if (!once) continue;
       EXPECT_TRUE(once->plan == again->plan);
@@ -73,11 +73,11 @@ TEST_F(Plans, AreMadeWhenTimeRunsOut) {
     for (std::uint64_t seed = 200; seed < 203; ++seed) {
       Problem given(seed, 20);
       given.budget[0] = least_budget(given.graph, given.machine).bytes + Bytes{60'000};
-      const auto planned = plan_exactly(given.request({{"seconds", "0"}, {"gap", "0"}}), formulation);
+      const auto planned = plan_by_program(given.request({{"seconds", "0"}, {"gap", "0"}}), formulation);
       ASSERT_TRUE(planned.ok()) << planned.error().message;
       EXPECT_TRUE(violations(given.graph, given.machine, planned->plan).empty());
       EXPECT_LE(planned->bound, planned->objective);
-      const auto exact = plan_exactly(given.request(), formulation);
+      const auto exact = plan_by_program(given.request(), formulation);
       ASSERT_TRUE(exact.ok()) << exact.error().message;
       EXPECT_LE(planned->bound.count(), exact->objective.count() * (1 + 1e-7));
     }
@@ -124,12 +124,12 @@ TEST_F(Plans, MoveWhatCannotStay) {
   machine.links = {{{0}, {1}, {{Bytes{64}, {128000}}}, 0.5, 0, 1},
                    {{1}, {0}, {{Bytes{64}, {64000}}}, 0.5, 0, 1}};
   const Profile profile = estimate(graph, machine);
-  const PlanRequest request{graph, machine, profile, {Bytes{128000}, Bytes{1 << 30}}};
+  const PlanRequest request{graph, machine, profile, {Bytes{128000}, Bytes{1 << 30}}, 0, {{"solver", "cbc"}}};
   // Half a second out and a second in. Nobody reads `kept` before it has to leave; it comes back beside the
   // fourth kernel, which takes as long.
-  const auto waiting = plan_exactly(request, Formulation::synchronous),
-             beside = plan_exactly(request, Formulation::asynchronous),
-             fixed = plan_exactly(request, Formulation::fixed);
+  const auto waiting = plan_by_program(request, Formulation::synchronous),
+             beside = plan_by_program(request, Formulation::asynchronous),
+             fixed = plan_by_program(request, Formulation::fixed);
   ASSERT_TRUE(waiting.ok() && beside.ok());
   EXPECT_NEAR(waiting->objective.count(), 6.5, 1e-9);
   EXPECT_NEAR(beside->objective.count(), 5.5, 1e-9);
@@ -147,12 +147,12 @@ TEST_F(Plans, MoveWhatCannotStay) {
 TEST_F(Plans, RefuseOptionsThatAreNone) {
   const Problem given(1, 4);
   const std::pair<std::map<std::string, std::string>, const char*> cases[] = {
-      {{{"solver", "gurobi"}}, "solver is cbc, and 'gurobi' is given"},
+      {{{"solver", "gurobi"}}, "solver is fast or cbc, and 'gurobi' is given"},
       {{{"linking", "loose"}}, "linking is tight or paper, and 'loose' is given"},
       {{{"gap", "-1"}}, "gap is a share such as 0.01, and '-1' is given"},
       {{{"seconds", "soon"}}, "seconds is a number such as 60, and 'soon' is given"}};
   for (const auto& [options, message] : cases) {
-    const auto planned = plan_exactly(given.request(options), Formulation::synchronous);
+    const auto planned = plan_by_program(given.request(options), Formulation::synchronous);
     ASSERT_FALSE(planned.ok());
     EXPECT_EQ(planned.error().message, message);
   }

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "planners/autotm/cbc.hpp"
+#include "planners/autotm/fast.hpp"
 #include "planners/autotm/write.hpp"
 #include "planners/fit.hpp"
 
@@ -15,6 +16,8 @@ namespace autotm {
 namespace {
 
 constexpr int kAttempts = 8;
+/// Of prices: enough for a percent in most networks, and less than a second for small graphs.
+constexpr std::uint64_t kIterations = 20'000;
 
 std::string name_of(Formulation formulation) {
   switch (formulation) {
@@ -45,6 +48,13 @@ std::optional<double> number(const std::string& text) {
   return whole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
+Result<Solved> solve_by_prices(const PlanRequest& request, const Instance& instance,
+                               const SolverLimits& limits) {
+  auto found = solve_fast(instance, {limits.gap, limits.time, kIterations, request.seed});
+  if (found) return Solved{std::move(found->solution), found->time, found->bound, found->within_gap};
+  return found.error().code == ErrorCode::too_large ? explain_infeasible(request, instance) : found.error();
+}
+
 /// Solves and writes, with less memory every time until the packed regions fit.
 class Attempts {
  public:
@@ -65,7 +75,8 @@ class Attempts {
       capacity -= needed - request_.budget[0];
     }
     // A build without the solver is no reason to plan without one.
-    if (!plan && formulation_ != Formulation::fixed && has_cbc()) resort(plan);
+    const bool could_solve = options_.solver == Solver::fast || has_cbc();
+    if (!plan && formulation_ != Formulation::fixed && could_solve) resort(plan);
     if (!plan) return plan.error();
     planned_.plan = *std::move(plan);
     return std::move(planned_);
@@ -75,7 +86,9 @@ class Attempts {
   Result<Draft> solve(Bytes capacity) {
     const auto instance = make_instance(request_, formulation_, capacity);
     if (!instance) return instance.error();
-    const auto solved = solve_exactly(request_, *instance, options_.linking, options_.limits);
+    const auto solved = options_.solver == Solver::cbc
+                            ? solve_exactly(request_, *instance, options_.linking, options_.limits)
+                            : solve_by_prices(request_, *instance, options_.limits);
     ++planned_.solves;
     if (!solved) return solved.error();
     planned_.objective = solved->objective;
@@ -104,7 +117,7 @@ class Attempts {
 };
 
 Result<Plan> plan_only(const PlanRequest& request, Formulation formulation) {
-  auto planned = plan_exactly(request, formulation);
+  auto planned = plan_by_program(request, formulation);
   if (!planned) return planned.error();
   return std::move(planned->plan);
 }
@@ -113,9 +126,11 @@ Result<Plan> plan_only(const PlanRequest& request, Formulation formulation) {
 
 Result<SolverOptions> solver_options(const PlanRequest& request) {
   SolverOptions options;
-  if (const auto solver = option(request, "solver"); solver && *solver != "cbc") {
-    return wrong_option("solver", "cbc", *solver);
+  if (const auto solver = option(request, "solver")) {
+    if (*solver != "cbc" && *solver != "fast") return wrong_option("solver", "fast or cbc", *solver);
+    if (*solver == "cbc") options.solver = Solver::cbc;
   }
+  if (options.solver == Solver::fast) options.limits.time = Seconds{10};
   if (const auto linking = option(request, "linking")) {
     if (*linking != "tight" && *linking != "paper")
       return wrong_option("linking", "tight or paper", *linking);
@@ -134,7 +149,7 @@ Result<SolverOptions> solver_options(const PlanRequest& request) {
   return options;
 }
 
-Result<Planned> plan_exactly(const PlanRequest& request, Formulation formulation) {
+Result<Planned> plan_by_program(const PlanRequest& request, Formulation formulation) {
   const auto options = solver_options(request);
   if (!options) return options.error();
   return Attempts(request, formulation, *options).run();

@@ -1,8 +1,10 @@
 // The planners of AutoTM (001): an integer program says where every tensor lies and when it moves.
 //
-// Options: solver=cbc, gap=0.01 (relative, where to stop), seconds=60 (for each solve), linking=tight or
-// paper. Where packing needs more than the bytes that are live at once, the program is solved again with as
-// much less memory (001 section 4.2 takes 2% from the kernels concerned).
+// Options: solver=fast (by prices, fast.hpp) or cbc (exact, program.hpp), gap=0.01 (relative, where to stop),
+// seconds=10 of fast and 60 of cbc (for each solve), linking=tight or paper (of cbc). The fast solver also
+// stops after a number of iterations, so that on any usual computer the clock decides nothing. Where packing
+// needs more than the bytes that are live at once, the program is solved again with as much less memory (001
+// section 4.2 takes 2% from the kernels concerned).
 #pragma once
 
 #include "planners/autotm/program.hpp"
@@ -15,7 +17,10 @@ Result<Plan> plan_autotm_async(const PlanRequest& request);
 
 namespace autotm {
 
+enum class Solver { fast, cbc };
+
 struct SolverOptions {
+  Solver solver = Solver::fast;
   Linking linking = Linking::tight;
   SolverLimits limits;
 };
@@ -31,7 +36,7 @@ struct Planned {
   bool proven = false;   ///< the last solve came within the gap
   int solves = 0;
 };
-Result<Planned> plan_exactly(const PlanRequest& request, Formulation formulation);
+Result<Planned> plan_by_program(const PlanRequest& request, Formulation formulation);
 
 }  // namespace autotm
 }  // namespace terrace
