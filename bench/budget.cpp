@@ -1,7 +1,7 @@
 // Claim: resnet50 trains in a fifth of its memory close to the bound, and many times faster than PyTorch does
 // there with a swap file.
 //
-//   bench/run budget [--quick] [--fast 10,20,40,60] [--without-pytorch] [MODEL...]
+//   bench/run budget [--quick] [--fast 10,20,40,60] [--planner NAME] [--without-pytorch] [MODEL...]
 //
 // Contenders are processes whose steps alternate: ours under a plan, with a disk behind it, in a memory
 // control group of the given share of the graph's peak plus 350 MB, where it may not swap; the same engine
@@ -33,7 +33,7 @@ void stop_if_interrupted() {
 }
 
 struct Request {
-  std::string program;
+  std::string program, planner = "best";
   bool quick = false, with_pytorch = true;
   std::vector<int> percents{20};
   std::vector<std::string> models{"resnet50"};
@@ -84,7 +84,8 @@ json row_of(Contender& mine, Contender& all_memory, const Rival& pytorch) {
 
 json compare(const Request& request, const Case& one, int percent, Bytes peak) {
   const Bytes limit = peak * static_cast<std::uint64_t>(percent) / 100 + kFixed;
-  const Owned mine = ours(request.program, one, percent, limit), all_memory = unlimited(request.program, one);
+  const Owned mine = ours(request.program, request.planner, one, percent, limit),
+              all_memory = unlimited(request.program, one);
   mine->warm_up(2);
   all_memory->warm_up(2);
   Rival pytorch;
@@ -99,8 +100,13 @@ json compare(const Request& request, const Case& one, int percent, Bytes peak) {
   }
   if (pytorch.lives() && (*pytorch).ready().at("parameters") != mine->ready().at("parameters"))
     throw std::runtime_error(one.model + ": PyTorch trains another network");
-  json row{{"model", one.model}, {"batch", one.batch},         {"percent", percent},
-           {"rounds", rounds},   {"limit_bytes", limit.count}, {"graph_peak_bytes", peak.count}};
+  json row{{"model", one.model},
+           {"batch", one.batch},
+           {"percent", percent},
+           {"planner", request.planner},
+           {"rounds", rounds},
+           {"limit_bytes", limit.count},
+           {"graph_peak_bytes", peak.count}};
   row.update(row_of(*mine, *all_memory, pytorch));
   return row;
 }
@@ -190,6 +196,8 @@ Request request_of(const std::string& program, const std::vector<std::string>& a
       request.quick = true;
     } else if (argument == "--without-pytorch") {
       request.with_pytorch = false;
+    } else if (argument == "--planner" && i + 1 < arguments.size()) {
+      request.planner = arguments[++i];
     } else if (argument == "--fast" && i + 1 < arguments.size()) {
       request.percents = percents_of(arguments[++i]);
     } else if (std::any_of(cases().begin(), cases().end(), known)) {
@@ -197,7 +205,7 @@ Request request_of(const std::string& program, const std::vector<std::string>& a
     } else {
       throw std::runtime_error(
           "'" + argument +
-          "' is no option and no model here: take --quick, --fast 10,20, --without-pytorch, "
+          "' is no option and no model here: take --quick, --fast 10,20, --planner NAME, --without-pytorch, "
           "resnet50, vgg16, resnet152, mobilenet, lstm or gpt2");
     }
   }

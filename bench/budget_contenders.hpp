@@ -23,20 +23,22 @@ inline const std::vector<Case>& cases() {
   return all;
 }
 
-inline nlohmann::json task_of(const Case& one, const nlohmann::json& fast) {
+inline nlohmann::json task_of(const Case& one, const nlohmann::json& fast,
+                              const std::string& planner = "best") {
   return {{"model", one.model},
           {"batch", one.batch},
           {"sequence", one.sequence ? nlohmann::json(*one.sequence) : nlohmann::json()},
           {"threads", std::thread::hardware_concurrency()},
           {"fast", fast},
           {"slow", nullptr},
-          {"planner", "prefetch"}};
+          {"planner", planner}};
 }
 
 using Owned = std::unique_ptr<Contender>;
 
-inline Owned ours(const std::string& program, const Case& one, int percent, Bytes limit) {
-  const nlohmann::json task = task_of(one, std::to_string(percent) + "%");
+inline Owned ours(const std::string& program, const std::string& planner, const Case& one, int percent,
+                  Bytes limit) {
+  const nlohmann::json task = task_of(one, std::to_string(percent) + "%", planner);
   return std::make_unique<Contender>("terrace", std::vector{program, std::string("--contender"), task.dump()},
                                      std::vector<std::string>{},
                                      std::make_unique<MemoryGroup>("ours", limit, MemoryGroup::Swap::none));

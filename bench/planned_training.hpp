@@ -2,7 +2,7 @@
 //
 // What to train is one JSON object, so that it travels as one argument:
 //   {"model": "resnet50", "batch": 32, "sequence": null, "threads": 2,
-//    "fast": "20%", "slow": null, "planner": "prefetch"}
+//    "fast": "20%", "slow": null, "planner": "best"}
 // `fast` null: all memory and no plan. `slow` null: a file in the cache folder.
 #pragma once
 

@@ -10,6 +10,7 @@
 #include "planners/baselines/online.hpp"
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
+#include "planners/best/best.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::string_view kAutoTm = "solver gap seconds linking";
 
 constexpr PlannerInfo kPlanners[] = {
+    {"best", "the fastest of prefetch, sentinel and capuchin, by the simulator", plan_best},
     {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
      plan_prefetch},
     {"sentinel", "what one layer uses stays; all else moves between intervals of layers, ahead of its use",

@@ -26,9 +26,9 @@ TEST_F(PlanCommand, TellsTimesTrafficAndTheLeastBudget) {
   const Outcome outcome = run("plan " + kModel + "--fast 70%");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* part : {"mlp with batch 512 on v100-pcie3, by prefetch", "verified",
-                           "estimated from the machine", "graph peak", "of device; the least is",
-                           "above the bound of", "fast only", "host>device", "exposed", "planned in"})
+  for (const char* part :
+       {"mlp with batch 512 on v100-pcie3, by best", "verified", "estimated from the machine", "graph peak",
+        "of device; the least is", "above the bound of", "fast only", "host>device", "exposed", "planned in"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
 }
 
@@ -64,10 +64,10 @@ TEST_F(PlanCommand, TellsTheTimeInSlowMemoryWhereKernelsCanUseIt) {
 TEST_F(PlanCommand, WritesThePlanAndPrintsIt) {
   make_plan_file();
   const Plan plan = read_plan(work() / "plan.json").value();
-  EXPECT_EQ(plan.planner, "prefetch");
+  EXPECT_EQ(plan.planner, "best");
   const Outcome outcome = run("plan " + kModel + "--fast 70% --print");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_TRUE(outcome.out.starts_with("plan by prefetch")) << outcome.out;
+  EXPECT_TRUE(outcome.out.starts_with("plan by best")) << outcome.out;
   EXPECT_NE(outcome.out.find(" run fc1:linear ("), std::string::npos) << outcome.out;
 }
 
@@ -154,8 +154,7 @@ TEST_F(PlanCommand, SimulateRepeatsThePredictionAndGoesToOtherMachines) {
       json_of("simulate plan.json --model mlp --batch 512 --optimizer sgd --machine h200-pcie5");
   EXPECT_LT(other.at("predicted_step_seconds"), own.at("predicted_step_seconds"));
   const Outcome outcome = run("simulate plan.json " + kSame);
-  for (const char* part :
-       {"plan.json, by prefetch for mlp, on v100-pcie3", "above the bound", "moves", "peak"})
+  for (const char* part : {"plan.json, by best for mlp, on v100-pcie3", "above the bound", "moves", "peak"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
 }
 

@@ -28,12 +28,12 @@ class TrainInABudget : public test::PreparedProgram {
 TEST_F(TrainInABudget, GivesTheSameBitsAndTellsWhatItCost) {
   const Outcome outcome = run(kModel + "--fast 80% --steps 3 --same-bits --json result.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  for (const char* part : {"predicted step", "above the bound of", "prefetch, in",
-                           "of dram, 80.0% of the graph's", "the least is", "moved in a step", "dram>file",
-                           "file>dram", "exposed", "peak resident", "same bits        yes"})
+  for (const char* part :
+       {"predicted step", "above the bound of", "best, in", "of dram, 80.0% of the graph's", "the least is",
+        "moved in a step", "dram>file", "file>dram", "exposed", "peak resident", "same bits        yes"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << " in\n" << outcome.out;
   const Json json = result();
-  EXPECT_EQ(json.at("planner"), "prefetch");
+  EXPECT_EQ(json.at("planner"), "best");
   EXPECT_EQ(json.at("machine"), "this");
   EXPECT_EQ(json.at("tiers"), Json::array({"dram", "file"}));
   EXPECT_EQ(json.at("same_bits"), true);
@@ -71,7 +71,7 @@ TEST_F(TrainInABudget, RefusesBudgetsBeforeItTakesMemory) {
   for (const char* text : {"0", "0%", "-1%", "1001%", "some"})
     expect_complaint(kModel + "--fast " + text, "is no amount of fast memory: give one such as 2GiB");
   expect_complaint(kModel + "--fast 9999TiB", "of dram on machine this: give less");
-  expect_complaint(kModel + "--fast 80% --planner best", "there is no planner 'best'");
+  expect_complaint(kModel + "--fast 80% --planner worst", "there is no planner 'worst'");
   for (const char* option : {"--slow file:x:1GiB", "--planner lru", "--same-bits", "--machine v100-pcie3"})
     expect_complaint(kModel + option, "is of no use without --fast");
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/random.hpp"
 #include "support/plan_interpreter.hpp"
@@ -141,6 +142,25 @@ TEST(MakePlan, SuggestsWhatAMisspeltPlannerMayMean) {
   const auto plan = make_plan("prefech", given.request());
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().message, "there is no planner 'prefech': take prefetch");
+}
+
+TEST(MakePlan, FindsNoFasterPlanByOneOfThePlannersThatBestAsks) {
+  std::set<std::string_view> winners;
+  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+    const Case given(seed);
+    const Seconds best = make_plan("best", given.request()).value().prediction.step;
+    Seconds fastest = Seconds::max();
+    std::string_view winner;
+    for (const std::string_view name : {"prefetch", "sentinel", "capuchin"}) {
+      const auto plan = make_plan(name, given.request());
+      if (!plan || plan->prediction.step >= fastest) continue;
+      fastest = plan->prediction.step;
+      winner = name;
+    }
+    EXPECT_EQ(best, fastest) << seed;
+    winners.insert(winner);
+  }
+  EXPECT_EQ(winners.size(), 3U) << "each is the fastest sometimes";
 }
 
 TEST(MakePlan, TakesOptionsBehindTheName) {
