@@ -33,11 +33,11 @@ std::optional<std::uint64_t> number(const fs::path& path) {
 }
 
 struct GroupFiles {
-  const char *limit, *usage, *inactive, *active;
+  const char *limit, *usage, *inactive, *active, *peak;
 };
-constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", "active_file"};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", "active_file", "memory.peak"};
 constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
-                               "total_active_file"};
+                               "total_active_file", "memory.max_usage_in_bytes"};
 
 std::optional<Bytes> left_in_group(const fs::path& folder, const GroupFiles& files) {
   const auto limit = number(folder / files.limit), usage = number(folder / files.usage);
@@ -52,13 +52,28 @@ void lower(MemoryLimit& limit, std::optional<Bytes> available, const std::string
   if (available && *available < limit.available) limit = {*available, source};
 }
 
-// Every group from this process's own up to the root may limit. Inside a container the path often names
-// folders that only the host sees: those are skipped and the root, which is then the container's, counts.
-void lower_by_groups(MemoryLimit& limit, const fs::path& mount, fs::path group, const GroupFiles& files) {
-  for (group = group.relative_path();; group = group.parent_path()) {
-    const fs::path folder = mount / group;
-    lower(limit, left_in_group(folder, files), folder.string());
-    if (group.empty()) return;
+// Calls `visit` with the folder of every group of this process, its own first and the root last, by mount.
+// Inside a container the path often names folders that only the host sees: they are not there.
+template <class Visit>
+void for_each_group(const fs::path& root, Visit visit) {
+  const auto climb = [&](const fs::path& mount, fs::path group, const GroupFiles& files) {
+    for (group = group.relative_path();; group = group.parent_path()) {
+      visit(mount, group, files);
+      if (group.empty()) return;
+    }
+  };
+  // Lines of `id:controllers:path`; version 2 has id 0 and no controllers.
+  std::ifstream groups(root / "proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == line.npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const fs::path group = line.substr(second + 1), mounts = root / "sys/fs/cgroup";
+    if (controllers == ",,") {
+      climb(mounts, group, kVersion2);
+      climb(mounts / "unified", group, kVersion2);
+    }
+    if (controllers.find(",memory,") != line.npos) climb(mounts / "memory", group, kVersion1);
   }
 }
 
@@ -69,20 +84,10 @@ MemoryLimit memory_limit(const fs::path& root) {
   if (const auto kib = field(root / "proc/meminfo", "MemAvailable:")) {
     lower(limit, Bytes{*kib << 10}, "MemAvailable");
   }
-  // Lines of `id:controllers:path`; version 2 has id 0 and no controllers.
-  std::ifstream groups(root / "proc/self/cgroup");
-  for (std::string line; std::getline(groups, line);) {
-    const std::size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == line.npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const fs::path group = line.substr(second + 1), mounts = root / "sys/fs/cgroup";
-    if (controllers == ",,") {
-      lower_by_groups(limit, mounts, group, kVersion2);
-      lower_by_groups(limit, mounts / "unified", group, kVersion2);
-    }
-    if (controllers.find(",memory,") != line.npos)
-      lower_by_groups(limit, mounts / "memory", group, kVersion1);
-  }
+  // Every group may limit; the root is a container's own, where there is one.
+  for_each_group(root, [&](const fs::path& mount, const fs::path& group, const GroupFiles& files) {
+    lower(limit, left_in_group(mount / group, files), (mount / group).string());
+  });
   return limit;
 }
 
@@ -90,6 +95,15 @@ Bytes memory_on_node(unsigned node, const fs::path& root) {
   const fs::path path = root / "sys/devices/system/node" / ("node" + std::to_string(node)) / "meminfo";
   const auto of = [&](const char* key) { return field(path, key).value_or(0); };
   return Bytes{(of("MemFree:") + of("Active(file):") + of("Inactive(file):")) << 10};
+}
+
+std::optional<Bytes> peak_of_group(const fs::path& root) {
+  std::optional<Bytes> peak;
+  for_each_group(root, [&](const fs::path& mount, const fs::path& group, const GroupFiles& files) {
+    if (peak || group.empty()) return;
+    if (const auto bytes = number(mount / group / files.peak)) peak = Bytes{*bytes};
+  });
+  return peak;
 }
 
 Bytes peak_resident(const fs::path& root) {

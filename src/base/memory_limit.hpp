@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "terrace/bytes.hpp"
@@ -24,5 +25,9 @@ Bytes memory_on_node(unsigned node, const std::filesystem::path& root = "/");
 
 /// The most memory this process has had resident at once; zero where the kernel does not say.
 Bytes peak_resident(const std::filesystem::path& root = "/");
+
+/// The most its control group has been charged with, page cache and other processes included; none where it
+/// is in no group of its own.
+std::optional<Bytes> peak_of_group(const std::filesystem::path& root = "/");
 
 }  // namespace terrace

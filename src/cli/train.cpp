@@ -89,8 +89,8 @@ void add_budget_options(CLI::App& command, TrainRequest& request) {
                    "Keep the plan when the computer turns out faster or slower than measured");
   command
       .add_option("--checkpoint", request.checkpoint,
-                  "Folder to keep the state of training in, written behind the next step; a run that finds "
-                  "one there goes on from it")
+                  "Folder to keep the state of training in, written behind the next step, a step is told as "
+                  "done when it is kept; a run that finds one there goes on from it")
       ->type_name("DIR");
   command
       .add_option("--checkpoint-every", request.checkpoint_every,

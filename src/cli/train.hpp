@@ -72,6 +72,7 @@ struct TrainRecord {
   std::vector<Traffic> moved;  ///< by a step
   std::vector<Bytes> peak;     ///< of each tier
   Bytes resident;              ///< the most this process had
+  std::optional<Bytes> group;  ///< the most its control group had, where it is in one
   std::vector<PlannedAgain> planned_again;
   std::optional<double> test_accuracy;
   std::optional<bool> same_bits;

@@ -44,11 +44,16 @@ class Narrator {
       : line_(line), batch_(setup.batch), steps_(steps) {}
 
   void step_done(const TrainRecord& record) {
-    if (line_.watched() ? is_due(record.elapsed)
-                        : record.steps() == 1 || is_told(record.steps_done(), steps_)) {
-      line_.show(text(record));
-      line_.say(text(record));
-    }
+    const bool first = record.steps() == 1;
+    if (line_.watched() ? is_due(record.elapsed) : first || is_told(record.steps_done(), steps_))
+      news_ = text(record);
+  }
+  /// What is told of a step is true from now on, whatever happens.
+  void tell() {
+    if (news_.empty()) return;
+    line_.show(news_);
+    line_.say(news_);
+    news_.clear();
   }
 
  private:
@@ -70,6 +75,7 @@ class Narrator {
   ProgressLine& line_;
   std::int64_t batch_, steps_;
   std::optional<Seconds> shown_;
+  std::string news_;  // not told yet
 };
 
 void run_step(const TrainRequest& request, TrainSetup& setup, TrainRecord& record) {
@@ -83,11 +89,13 @@ void run_step(const TrainRequest& request, TrainSetup& setup, TrainRecord& recor
   record.loss.push_back(total_loss(*setup.trainer, request.options.micro_batches));
 }
 
-/// A step that ended in numbers is not lost any more.
-void keep_step(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
-  if (setup.checkpoint.empty()) return;
-  if (record.steps_done() == request.steps || record.steps_done() % request.checkpoint_every == 0)
-    start_checkpoint(setup);
+/// A step that ended in numbers is not lost any more once this is written. Returns whether it is being kept.
+bool keep_step(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
+  if (setup.checkpoint.empty() || !std::isfinite(record.loss.back())) return false;
+  const bool due =
+      record.steps_done() == request.steps || record.steps_done() % request.checkpoint_every == 0;
+  if (due) start_checkpoint(setup);
+  return due;
 }
 
 /// Between steps; what was not kept yet is.
@@ -101,6 +109,7 @@ void sum_up(const TrainSetup& setup, TrainRecord& record) {
   record.moved = setup.trainer->timeline().moved;
   record.peak = setup.trainer->timeline().peak;
   record.resident = peak_resident();
+  record.group = peak_of_group();
 }
 
 }  // namespace
@@ -118,15 +127,18 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
     }
     run_step(request, setup, record);
     record.elapsed = Clock::now() - start;
+    finish_checkpoint(setup);  // of the step before, which was written behind this one
+    narrator.tell();
     narrator.step_done(record);
+    if (!keep_step(request, setup, record)) narrator.tell();
     if (std::isfinite(record.loss.back())) {
-      keep_step(request, setup, record);
       adjust(setup, record, line);
     } else {
       record.end = TrainRecord::End::diverged;
     }
   }
   finish_checkpoint(setup);
+  narrator.tell();
   sum_up(setup, record);
   return record;
 }

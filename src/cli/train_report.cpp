@@ -104,6 +104,7 @@ nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, con
       {"parameters", parameters(program.graph)},
       {"samples_per_second", samples_per_second(setup, record)},
       {"resident_peak_bytes", record.resident.count},
+      {"group_peak_bytes", record.group ? nlohmann::json(record.group->count) : nlohmann::json()},
       {"first_step", record.first_step},
   };
   if (setup.plan) json.update(planned_json(*setup.plan, record));
@@ -129,6 +130,7 @@ void print_summary(const TrainRequest& request, const TrainSetup& setup, const T
     row("arena", readable(program.arena));
   }
   row("peak resident", readable(record.resident));
+  if (record.group) row("peak of group", readable(*record.group));
   if (record.same_bits) row("same bits", *record.same_bits ? "yes: every loss and every tensor" : "no");
 }
 

@@ -91,6 +91,20 @@ TEST_F(MemoryLimitTest, PeakIsWhatTheKernelSawResident) {
   EXPECT_GT(peak_resident(), 1_MiB);
 }
 
+TEST_F(MemoryLimitTest, PeakOfAGroupIsThatOfTheInnermostThatSays) {
+  EXPECT_FALSE(peak_of_group(root_.path()));
+  put("proc/self/cgroup", "4:memory:/outer/inner\n0::/\n");
+  put("sys/fs/cgroup/memory/memory.max_usage_in_bytes", "900\n");
+  EXPECT_FALSE(peak_of_group(root_.path())) << "the root is everybody's";
+  put("sys/fs/cgroup/memory/outer/memory.max_usage_in_bytes", "800\n");
+  EXPECT_EQ(peak_of_group(root_.path()), 800_B);
+  put("sys/fs/cgroup/memory/outer/inner/memory.max_usage_in_bytes", "700\n");
+  EXPECT_EQ(peak_of_group(root_.path()), 700_B);
+  put("proc/self/cgroup", "0::/job\n");
+  put("sys/fs/cgroup/job/memory.peak", "600\n");
+  EXPECT_EQ(peak_of_group(root_.path()), 600_B);
+}
+
 TEST(MemoryLimitHere, IsLessThanTheComputerHas) {
   const MemoryLimit limit = memory_limit();
   EXPECT_GT(limit.available, 16_MiB);
