@@ -7,6 +7,7 @@
 // memory.
 //
 //   figure10  share of fast-only speed at 20%: 000 Fig. 10, 002 Fig. 4.7
+//   losses    where its plans lose time
 //   large     large batches: 002 Fig. 4.8
 //   figure11  without the reserve, grouping, trial
 //   figure7   lengths of intervals, and how they begin (Fig. 8)
@@ -19,6 +20,7 @@
 #include <functional>
 
 #include "sentinel_executed.hpp"
+#include "sentinel_losses.hpp"
 #include "sentinel_memory.hpp"
 
 namespace terrace::bench {
@@ -36,15 +38,11 @@ struct Section {
 };
 
 std::vector<Section> sections(const std::string& program) {
-  return {{"figure10", figure10},
-          {"large", large},
-          {"figure11", figure11},
-          {"figure7", figure7},
-          {"figure12", figure12},
-          {"figure13", figure13},
-          {"table3", table3},
-          {"planning", planning},
-          {"executed", [program](bool quick) { return executed(program, quick); }}};
+  return {{"figure10", figure10}, {"losses", [](bool quick) { return losses(quick); }},
+          {"large", large},       {"figure11", figure11},
+          {"figure7", figure7},   {"figure12", figure12},
+          {"figure13", figure13}, {"table3", table3},
+          {"planning", planning}, {"executed", [program](bool quick) { return executed(program, quick); }}};
 }
 
 /// Sentinel's speed over active-list's, of every model on optane-sentinel.

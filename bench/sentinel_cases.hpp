@@ -8,6 +8,7 @@
 
 #include "graph/passes.hpp"
 #include "planners/baselines/memory_mode.hpp"
+#include "sentinel_bound.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/models.hpp"
 #include "terrace/networks.hpp"
@@ -120,6 +121,9 @@ class Simulated {
   Bytes peak() const { return peak_; }
   Bytes least() const { return least_budget(graph_, machine_).bytes; }
   Seconds fast_only() const { return fast_only_; }
+  double share_of(Bytes size) const {
+    return static_cast<double>(size.count) / static_cast<double>(peak_.count);
+  }
 
   /// `share` of the peak, but no more than the machine has.
   PlanRequest request(double share) const {
@@ -151,8 +155,14 @@ class Simulated {
     return fast_only_ / predicted->step;
   }
 
-  /// What the bound leaves possible.
-  double bound_speed(double share) const { return fast_only_ / step_bound(request(share)).step; }
+  /// What the bound leaves possible to plans that compute everything once.
+  double bound_speed(double share) const {
+    const PlanRequest asked = request(share);
+    Seconds bound = step_bound(asked).moving;
+    if (machine_.tiers.size() == 2 && machine_.tiers[1].addressable)
+      bound = std::max(bound, InPlaceBound(asked).step());
+    return fast_only_ / bound;
+  }
 
  private:
   Graph graph_;

@@ -44,9 +44,18 @@ inline std::string megabytes(Bytes size) {
   return fmt::format("{:.0f}", static_cast<double>(size.count) / 1e6);
 }
 
+/// A bound that a plan beats is wrong, or the plan is.
+inline std::optional<double> within(double bound, std::optional<double> speed) {
+  constexpr double kRounding = 1e-9;
+  if (speed && *speed > bound * (1 + kRounding)) throw std::runtime_error("a plan is faster than its bound");
+  return speed;
+}
+
 /// Every contender's share of the speed with all in fast memory.
-inline json speeds(const PaperCase& one, const std::string& machine, double share) {
+inline json speeds(const PaperCase& one, const std::string& machine, double asked) {
   const Simulated on(one.build(one.batch), machine);
+  // No more than the machine has.
+  const double share = std::min(asked, on.share_of(on.machine().tiers[0].capacity));
   json row{{"model", one.name},
            {"batch", one.batch},
            {"machine", machine},
@@ -54,10 +63,11 @@ inline json speeds(const PaperCase& one, const std::string& machine, double shar
            {"peak_bytes", on.peak().count},
            {"paper_peak_gb", one.peak_gb},
            {"fast_only_seconds", on.fast_only().count()}};
-  row["speed"]["bound"] = on.bound_speed(share);
+  const double bound = on.bound_speed(share);
+  row["speed"]["bound"] = bound;
   row["speed"]["memory-mode"] = number(on.memory_mode_speed(share));
   for (const char* planner : {"sentinel", "prefetch", "active-list", "first-touch", "all-slow"})
-    row["speed"][planner] = number(on.speed(planner, share));
+    row["speed"][planner] = number(within(bound, on.speed(planner, share)));
   const json& speed = row["speed"];
   std::string line = fmt::format("| {} {} | {:.2f} ({}) | {:.0f}% |", one.name, one.batch,
                                  static_cast<double>(on.peak().count) / 1e9, one.peak_gb, 100 * share);
@@ -111,7 +121,8 @@ inline json figure11(bool quick) {
         fmt::format("| {} {} | {} | {} | {} |", one.name, one.batch, machine, full, percent(base));
     for (const char* option : {"+reserve=off", "+grouping=off", "+end=wait", "+end=leave"}) {
       const auto without = on.speed(full + option, kUsualShare);
-      const auto loss = base && without ? std::optional(1 - *without / *base) : std::nullopt;
+      std::optional<double> loss;
+      if (base && without) loss = 1 - *without / *base;
       row["loss"][option] = number(loss);
       line += " " + percent(loss) + " |";
     }
