@@ -17,12 +17,15 @@ inline json figure12(bool quick) {
   for (const double share : shares) columns += fmt::format(" {:.0f}% |", 100 * share);
   const auto measure = [&](const PaperCase& one, const std::string& machine) {
     const Simulated on(one.build(one.batch), machine);
+    std::vector<double> bounds;
+    for (const double share : shares) bounds.push_back(on.bound_speed(share));
     for (const std::string who : {"bound", "sentinel", "prefetch"}) {
       json row{{"model", one.name}, {"batch", one.batch}, {"machine", machine}, {"who", who}};
       std::string line = fmt::format("| {} {} | {} | {} |", one.name, one.batch, machine, who);
-      for (const double share : shares) {
-        const double bound = on.bound_speed(share);
-        const auto speed = who == "bound" ? std::optional(bound) : within(bound, on.speed(who, share));
+      for (std::size_t i = 0; i < shares.size(); ++i) {
+        const double share = shares[i];
+        std::optional<double> speed = bounds[i];
+        if (who != "bound") speed = within(bounds[i], on.speed(who, share));
         row["speed"].push_back({share, number(speed)});
         line += " " + percent(speed) + " |";
       }
