@@ -1,0 +1,103 @@
+// Claim: with a fifth of the memory a training step needs, Sentinel's plan is nearly as fast as with all of
+// it, and faster than the improved active list.
+//
+//   bench/run sentinel [--quick] [--only PART[,PART...]]
+//
+// The papers' networks on the papers' machines are simulated; `executed` trains small batches on emulated
+// memory.
+//
+//   figure10  share of fast-only speed at 20%: 000 Fig. 10, 002 Fig. 4.7
+//   losses    where its plans lose time
+//   large     large batches: 002 Fig. 4.8
+//   figure11  without the reserve, grouping, trial
+//   figure7   lengths of intervals, and how they begin (Fig. 8)
+//   figure12  fast memory from 10% to 60%
+//   figure13  least fast memory of ResNets
+//   table3    steps for profiling and trial
+//   planning  seconds to plan 10,000 kernels
+//   executed  figure10 carried out; wants a quiet computer
+#include <cmath>
+#include <functional>
+
+#include "sentinel_executed.hpp"
+#include "sentinel_losses.hpp"
+#include "sentinel_memory.hpp"
+
+namespace terrace::bench {
+namespace {
+
+struct Request {
+  std::string program;
+  bool quick = false;
+  std::string only;  ///< with commas between and around them; empty: all
+};
+
+struct Section {
+  std::string name;
+  std::function<json(bool quick)> run;
+};
+
+std::vector<Section> sections(const std::string& program) {
+  return {{"figure10", figure10}, {"losses", [](bool quick) { return losses(quick); }},
+          {"large", large},       {"figure11", figure11},
+          {"figure7", figure7},   {"figure12", figure12},
+          {"figure13", figure13}, {"table3", table3},
+          {"planning", planning}, {"executed", [program](bool quick) { return executed(program, quick); }}};
+}
+
+/// Sentinel's speed over active-list's, of every model on optane-sentinel.
+std::vector<double> gains(const json& rows) {
+  std::vector<double> all;
+  for (const json& row : rows) {
+    const json &ours = row["speed"]["sentinel"], &theirs = row["speed"]["active-list"];
+    if (row["machine"] == kOptane && !ours.is_null() && !theirs.is_null())
+      all.push_back(ours.get<double>() / theirs.get<double>());
+  }
+  return all;
+}
+
+void run(const Request& request) {
+  json details = json::object();
+  for (const Section& section : sections(request.program)) {
+    if (!request.only.empty() && request.only.find("," + section.name + ",") == std::string::npos) continue;
+    details[section.name] = section.run(request.quick);
+  }
+  if (details.empty()) throw std::runtime_error("there is no such part: see the list in bench/sentinel.cpp");
+  const auto gained = details.contains("figure10") ? gains(details["figure10"]) : std::vector<double>{};
+  print_result("speed of sentinel over active-list, simulated at 20% on optane-sentinel, median over models",
+               "1.18 to 1.37, and 91% to 100% of fast-only speed", gained.empty() ? NAN : median(gained),
+               gained.empty() ? json(nullptr) : spread(gained), details);
+}
+
+Request request_of(const std::string& program, const std::vector<std::string>& arguments) {
+  Request request{program, false, {}};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    if (arguments[i] == "--quick") {
+      request.quick = true;
+    } else if (arguments[i] == "--only" && i + 1 < arguments.size()) {
+      request.only = "," + arguments[++i] + ",";
+    } else {
+      throw std::runtime_error("unknown option '" + arguments[i] + "': take --quick or --only PART,PART");
+    }
+  }
+  return request;
+}
+
+}  // namespace
+}  // namespace terrace::bench
+
+int main(int argc, char** argv) {
+  using namespace terrace::bench;
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  try {
+    if (arguments.size() == 2 && arguments[0] == "--contender") {
+      obey(json::parse(arguments[1]));
+    } else {
+      run(request_of(argv[0], arguments));
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,134 @@
+// 000 Fig. 10 carried out here: small batches on this computer's memory beside emulated slower memory.
+//
+// This computer's memory has its own rates. The emulated tier's are chosen so that slow stands to fast as on
+// the papers' machines; the latency is the papers' own. Kernels need more or less time for their bytes than
+// there, so that shares are not those of the papers' machines either.
+#pragma once
+
+#include <thread>
+
+#include "contender.hpp"
+#include "planned_training.hpp"
+#include "sentinel_simulated.hpp"
+
+namespace terrace::bench {
+
+struct Executed {
+  std::string model;
+  std::int64_t batch;
+};
+
+/// Graphs of no more than a gigabyte.
+inline std::vector<Executed> executed_models(bool quick) {
+  if (quick) return {{"resnet32", 64}};
+  return {{"resnet32", 128}, {"resnet50", 4}, {"mobilenet", 8}, {"lstm", 20}, {"dcgan", 64}};
+}
+
+inline json executed_task(const Executed& one, const std::string& slow, const json& fast,
+                          std::string_view planner) {
+  return {{"model", one.model},  {"batch", one.batch},
+          {"sequence", nullptr}, {"threads", std::thread::hardware_concurrency()},
+          {"fast", fast},        {"slow", slow},
+          {"planner", planner}};
+}
+
+inline std::string emulated_spec(BytesPerSecond read, BytesPerSecond write, Seconds latency) {
+  return fmt::format("emulated:4GiB,read={:.2f}GB/s,write={:.2f}GB/s,latency={:.0f}ns", read.value / 1e9,
+                     write.value / 1e9, latency.count() * 1e9);
+}
+
+/// Slower than this computer's memory by as much as the preset's slow tier is slower than its fast one.
+inline std::string emulated_as(const std::string& preset, const Machine& here) {
+  const Machine there = machine_preset(preset).value();
+  const MachineTier &fast = there.tiers[0], &slow = there.tiers[1];
+  return emulated_spec({here.tiers[0].read.value * slow.read.value / fast.read.value},
+                       {here.tiers[0].write.value * slow.write.value / fast.write.value}, slow.latency);
+}
+
+inline Machine this_computer(const Executed& one) {
+  const json task = executed_task(one, "emulated:4GiB,read=4GB/s,write=2GB/s,latency=200ns", "100%", "");
+  const Graph graph = graph_of(task);
+  return prepare(workload_request(task, graph)).value().machine;
+}
+
+/// Measures the emulated tier and the kernels, so that every run finds the same.
+inline void prepare_caches(const json& task) {
+  const Graph graph = graph_of(task);
+  const Workload workload = prepare(workload_request(task, graph)).value();
+  profile_of(workload, budget_of(workload, "100%").value()).value();
+}
+
+/// All memory first, then the planners that have a plan.
+inline std::vector<std::unique_ptr<Contender>> start_all(const std::string& program, const Executed& one,
+                                                         const std::string& slow) {
+  std::vector<std::unique_ptr<Contender>> all;
+  const auto start = [&](const std::string& name, const json& task) {
+    try {
+      all.push_back(std::make_unique<Contender>(
+          name, std::vector<std::string>{program, "--contender", task.dump()}, std::vector<std::string>{}));
+    } catch (const std::exception& error) {
+      print_line(fmt::format("{} {} {}: left out: {}", one.model, one.batch, name, error.what()));
+    }
+  };
+  start("fast-only", executed_task(one, slow, nullptr, ""));
+  for (const std::string planner : {"sentinel", "prefetch", "active-list", "first-touch"})
+    start(planner, executed_task(one, slow, "20%", planner));
+  return all;
+}
+
+/// Steps alternate, so that all share what the computer does meanwhile; each is compared with the step with
+/// all memory of its own round.
+inline json alternate(std::vector<std::unique_ptr<Contender>>& all, const Executed& one,
+                      const std::string& preset, bool quick) {
+  for (auto& contender : all) contender->warm_up(2);
+  for (int i = 0; i < (quick ? 3 : 11); ++i) {
+    for (auto& contender : all) contender->step();
+  }
+  json rows = json::array();
+  const std::vector<double>& fast = all.front()->seconds();
+  for (std::size_t who = 1; who < all.size(); ++who) {
+    const Contender& run = *all[who];
+    std::vector<double> speeds;
+    for (std::size_t i = 0; i < fast.size(); ++i) speeds.push_back(fast[i] / run.seconds()[i]);
+    const auto fact = [&](const char* name) { return run.ready().at(name).get<double>(); };
+    rows.push_back({{"model", one.model},
+                    {"batch", one.batch},
+                    {"machine", preset},
+                    {"planner", run.name()},
+                    {"speed", median(speeds)},
+                    {"spread", spread(speeds)},
+                    {"predicted_speed", fact("fast_only_seconds") / fact("predicted_seconds")},
+                    {"bound_speed", fact("fast_only_seconds") / fact("bound_seconds")},
+                    {"median_seconds", median(run.seconds())},
+                    {"fast_only_seconds", median(fast)},
+                    {"graph_peak_bytes", fact("graph_peak_bytes")}});
+    const json& row = rows.back();
+    print_line(fmt::format("| {} {} | {} | {} | {:.0f} | {} | {} to {} | {} | {} |", one.model, one.batch,
+                           preset, run.name(), fact("graph_peak_bytes") / 1e6, percent_of(row["speed"]),
+                           percent(quantile(speeds, 0)), percent(quantile(speeds, 1)),
+                           percent_of(row["predicted_speed"]), percent_of(row["bound_speed"])));
+  }
+  return rows;
+}
+
+inline json executed(const std::string& program, bool quick) {
+  const ScratchFolder scratch("build/bench/sentinel-" + std::to_string(getpid()));
+  setenv("XDG_CACHE_HOME", scratch.path().c_str(), 1);
+  const Machine here = this_computer(executed_models(quick).front());
+  json rows = json::array();
+  for (const char* preset : quick ? std::vector{kOptane} : std::vector{kNuma, kOptane}) {
+    const std::string slow = emulated_as(preset, here);
+    print_head(fmt::format("Executed at 20%; {} as {} beside {:.1f} GB/s read, {:.1f} written", preset, slow,
+                           here.tiers[0].read.value / 1e9, here.tiers[0].write.value / 1e9),
+               "| model, batch | machine | planner | peak MB | share of fast-only | least to greatest | "
+               "predicted | bound |");
+    for (const Executed& one : executed_models(quick)) {
+      prepare_caches(executed_task(one, slow, "100%", ""));
+      auto all = start_all(program, one, slow);
+      for (json& row : alternate(all, one, preset, quick)) rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+}  // namespace terrace::bench
