@@ -153,7 +153,8 @@ std::size_t MigrationWriter::lane(TierId from, TierId to) const {
 }
 
 Seconds MigrationWriter::transfer_end(TierId from, TierId to, Bytes size) const {
-  return std::max(free_at_[lane(from, to)], now_) + machine_.link(from, to)->time(size);
+  const Link& link = *machine_.link(from, to);
+  return std::max(free_at_[lane(from, to)], now_) + link.time(size) / link.while_computing;
 }
 
 std::uint32_t MigrationWriter::kernel_at(Seconds time, std::uint32_t from) const {

@@ -236,16 +236,24 @@ Result<void> MigrationWriter::compute(std::uint32_t kernel) {
   for (const Operand& operand : what.outputs) tiers.push_back(tier_of(operand.tensor));
   if (what.workspace) tiers.push_back(tier_of(what.workspace));
   const Seconds alone = view_.clock.time({kernel}, 0, tiers);
-  Seconds lost{0};
-  for (const Link& link : machine_.links) {
-    if (link.from != TierId{0} && link.to != TierId{0}) continue;
-    const Seconds busy = free_at_[lane(link.from, link.to)] - now_;
-    lost += link.compute_loss * std::clamp(busy, Seconds{0}, alone);
-  }
-  now_ += alone + lost;
+  now_ += alone + lost_to_transfers(alone);
   writer_.run({kernel}, std::move(tiers));
   for (const Use& use : view_.uses.of(kernel)) after_use(use);
   return {};
+}
+
+/// What a kernel loses while links are busy. Two that share a lane are never busy at once.
+Seconds MigrationWriter::lost_to_transfers(Seconds kernel) const {
+  std::vector<double> loss(free_at_.size());
+  for (const Link& link : machine_.links) {
+    if (link.from != TierId{0} && link.to != TierId{0}) continue;
+    double& largest = loss[lane(link.from, link.to)];
+    largest = std::max(largest, link.compute_loss);
+  }
+  Seconds lost{0};
+  for (std::size_t i = 0; i < loss.size(); ++i)
+    lost += loss[i] * std::clamp(free_at_[i] - now_, Seconds{0}, kernel);
+  return lost;
 }
 
 /// Regions that are not there yet.

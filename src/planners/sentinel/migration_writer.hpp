@@ -75,6 +75,7 @@ class MigrationWriter {
                                        const std::vector<bool>& wanted);
   Seconds transfer_end(TierId from, TierId to, Bytes size) const;
   std::size_t lane(TierId from, TierId to) const;
+  Seconds lost_to_transfers(Seconds kernel) const;
   std::uint32_t kernel_at(Seconds time, std::uint32_t from) const;
   Bytes missing(std::uint32_t kernel) const;
   void make_fast(TensorId tensor);
