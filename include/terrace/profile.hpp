@@ -37,8 +37,9 @@ struct Accesses {
 using KernelAccesses = std::vector<std::vector<Accesses>>;
 
 struct KernelProfile {
-  std::vector<std::vector<PlacedTime>> variants;  ///< by variant; the first entry has all operands in tier 0
-  std::vector<Accesses> operands = {};            ///< inputs, outputs, workspace; empty: not counted
+  /// By variant. The first entry has all operands in tier 0, others lie elsewhere: those that were measured.
+  std::vector<std::vector<PlacedTime>> variants;
+  std::vector<Accesses> operands = {};  ///< inputs, outputs, workspace; empty: not counted
   bool operator==(const KernelProfile&) const = default;
 };
 
@@ -72,8 +73,9 @@ double cold_share(const Graph& graph, KernelId kernel);
 Seconds in_step(const PlacedTime& placed, double cold_share);
 
 /// How long a kernel takes: what was measured for exactly these tiers, else the longest of what was measured
-/// in tier 0 and, for each other tier, reading and writing all operands that lie there. Borrows the profile,
-/// whose graph and machine are not needed once it is made. Constant: any number of threads may ask.
+/// in tier 0 and, for each other tier, reading and writing all operands that lie there. Never less than in
+/// tier 0, which is the fastest: bounds rest on that, and what was measured below it is noise. Borrows the
+/// profile, whose graph and machine are not needed once it is made. Constant: any number of threads may ask.
 class KernelClock {
  public:
   /// pre: the profile has every kernel and variant of the graph, with all operands in tier 0 first
@@ -90,10 +92,22 @@ class KernelClock {
   Seconds fast_step() const { return fast_step_; }
 
  private:
+  /// One of the placements that were measured for a variant.
+  struct Place {
+    std::uint64_t code = 0;   ///< of its tiers
+    std::uint32_t entry = 0;  ///< in the profile
+  };
+  std::uint64_t code_of(std::span<const TierId> tiers) const;
+  void index_places(const std::vector<PlacedTime>& places);
+  const PlacedTime* find(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const;
+
   const Profile& profile_;
   std::size_t tiers_;
   std::vector<std::size_t> first_operand_;  ///< of each kernel among all operands; one more for the end
   std::vector<Seconds> access_;             ///< by operand, then by tier
+  std::vector<std::size_t> first_variant_;  ///< of each kernel among all variants
+  std::vector<std::size_t> first_place_;    ///< of each variant in places_; one more for the end
+  std::vector<Place> places_;               ///< by variant, then by code; none where there is only tier 0
   std::vector<double> cold_share_;
   std::vector<Seconds> fast_;
   Seconds fast_step_{0};

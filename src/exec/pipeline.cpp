@@ -73,10 +73,12 @@ Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& b
   MeasureOptions options;
   options.threads = workload.program.threads;
   options.budget = memory(workload, budget);
+  options.tier_budgets = budget;
   options.store = store ? &*store : nullptr;
   options.progress = [&](const MeasureProgress& done) {
     progress(fmt::format("measuring kernels, {}/{}", done.done, done.all));
   };
+  options.told = progress;
   return measure(workload.graph(), workload.machine, options);
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <filesystem>
 
 #include "base/check.hpp"
 #include "base/memory_limit.hpp"
@@ -16,6 +15,7 @@
 #include "profile/measurements.hpp"
 #include "profile/processor_use.hpp"
 #include "profile/rates.hpp"
+#include "profile/tier_sample.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {
@@ -27,24 +27,6 @@ using Tiers = std::vector<std::unique_ptr<Tier>>;
 /// The size at which links are measured against each other and against kernels: large enough for the full
 /// rate, small enough for many in a round.
 constexpr Bytes kBusySize = 4_MiB;
-
-/// What stands for a tier while it is measured: a small part, and never what a user keeps there.
-Result<TierSpec> sample_of(const TierSpec& spec, Bytes area) {
-  TierSpec sample = spec;
-  sample.capacity = area;
-  sample.keep = false;
-  if (spec.path.empty()) return sample;
-  std::error_code unknown;
-  if (!std::filesystem::is_character_file(spec.path, unknown)) {
-    sample.path += ".calibrate";
-  } else if (spec.keep) {
-    return Error{
-        ErrorCode::invalid_argument,
-        fmt::format("{} keeps what is on the device, which measuring would overwrite: leave out `keep`",
-                    to_string(spec))};
-  }
-  return sample;
-}
 
 void require_sense(const CalibrateOptions& options) {
   check(options.rounds > 0, "there is a round");

@@ -13,13 +13,6 @@ bool touches(const Kernel& kernel, TensorId id) {
          std::any_of(kernel.outputs.begin(), kernel.outputs.end(), is_it);
 }
 
-const PlacedTime* find(const std::vector<PlacedTime>& places, std::span<const TierId> tiers) {
-  for (const PlacedTime& placed : places) {
-    if (std::equal(placed.tiers.begin(), placed.tiers.end(), tiers.begin(), tiers.end())) return &placed;
-  }
-  return nullptr;
-}
-
 void add_accesses(std::vector<Seconds>& accesses, const Graph& graph, const Machine& machine,
                   const Kernel& kernel) {
   for (std::size_t i = 0; i < operand_count(kernel); ++i) {
@@ -61,15 +54,50 @@ KernelClock::KernelClock(const Graph& graph, const Machine& machine, const Profi
   check(profile.kernels.size() == graph.kernels.size(), "the profile is of this graph");
   first_operand_.reserve(graph.kernels.size() + 1);
   first_operand_.push_back(0);
+  first_place_.push_back(0);
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
     const auto& variants = profile.kernels[k].variants;
     check(variants.size() == variant_count(graph.kernels[k]), "the profile has every variant");
     add_accesses(access_, graph, machine, graph.kernels[k]);
     first_operand_.push_back(first_operand_.back() + operand_count(graph.kernels[k]));
+    first_variant_.push_back(first_place_.size() - 1);
+    for (const auto& places : variants) index_places(places);
     cold_share_.push_back(cold_share(graph, {k}));
     fast_.push_back(fastest(variants, cold_share_.back()));
     fast_step_ += fast_.back();
   }
+}
+
+// The tiers as digits of a number. One too long for its bits wraps around: find() looks at the tiers, too.
+std::uint64_t KernelClock::code_of(std::span<const TierId> tiers) const {
+  std::uint64_t code = 0;
+  for (const TierId tier : tiers) code = code * tiers_ + tier.index;
+  return code;
+}
+
+void KernelClock::index_places(const std::vector<PlacedTime>& places) {
+  if (places.size() > 1) {
+    for (std::uint32_t i = 0; i < places.size(); ++i) places_.push_back({code_of(places[i].tiers), i});
+    std::stable_sort(places_.begin() + static_cast<std::ptrdiff_t>(first_place_.back()), places_.end(),
+                     [](const Place& a, const Place& b) { return a.code < b.code; });
+  }
+  first_place_.push_back(places_.size());
+}
+
+const PlacedTime* KernelClock::find(KernelId kernel, std::uint32_t variant,
+                                    std::span<const TierId> tiers) const {
+  const std::size_t number = first_variant_[kernel.index] + variant;
+  const Place* const begin = places_.data() + first_place_[number];
+  const Place* const end = places_.data() + first_place_[number + 1];
+  if (begin == end) return nullptr;
+  const std::uint64_t code = code_of(tiers);
+  const Place* place = std::lower_bound(begin, end, code,
+                                        [](const Place& a, std::uint64_t wanted) { return a.code < wanted; });
+  for (; place != end && place->code == code; ++place) {
+    const PlacedTime& placed = profile_.kernels[kernel.index].variants[variant][place->entry];
+    if (std::equal(placed.tiers.begin(), placed.tiers.end(), tiers.begin(), tiers.end())) return &placed;
+  }
+  return nullptr;
 }
 
 Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const {
@@ -77,12 +105,9 @@ Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<cons
   check(variant < variants.size(), "the kernel has that variant");
   check(tiers.size() == first_operand_[kernel.index + 1] - first_operand_[kernel.index],
         "every operand of a kernel has a tier");
-  const std::vector<PlacedTime>& places = variants[variant];
   const double share = cold_share_[kernel.index];
-  if (places.size() > 1) {
-    if (const PlacedTime* placed = find(places, tiers)) return in_step(*placed, share);
-  }
-  Seconds time = in_step(places.front(), share);
+  Seconds time = in_step(variants[variant].front(), share);
+  if (const PlacedTime* placed = find(kernel, variant, tiers)) return std::max(time, in_step(*placed, share));
   for (std::uint32_t tier = 1; tier < tiers_; ++tier) {
     Seconds there{0};
     for (std::size_t i = 0; i < tiers.size(); ++i) {

@@ -11,6 +11,7 @@
 #include "base/check.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/kernel_key.hpp"
+#include "profile/measure_placements.hpp"
 #include "profile/roofline.hpp"
 #include "profile/trial.hpp"
 #include "terrace/plan.hpp"
@@ -50,7 +51,7 @@ Result<void> check_measurable(const Graph& graph, const Kernel& kernel, Bytes bu
 /// Fills in what the store knows; returns the rest.
 Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptions& options,
                                           const std::string& compute, std::vector<std::string>& keys,
-                                          Times& times) {
+                                          Times& times, PlacementTrials& elsewhere) {
   std::vector<Candidate> unknown;
   std::unordered_set<std::string> seen;
   for (const Kernel& kernel : graph.kernels) {
@@ -58,6 +59,7 @@ Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptio
       return measurable.error();
     keys.push_back(kernel_key(graph, kernel));
     if (!seen.insert(keys.back()).second) continue;
+    elsewhere.add(keys.back(), kernel);
     const auto known = options.store != nullptr ? options.store->find(keys.back(), compute) : std::nullopt;
     if (known) {
       times[keys.back()] = with_tiers(*known, kernel);
@@ -69,15 +71,17 @@ Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptio
 }
 
 Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unknown,
-                         const MeasureOptions& options, const std::string& compute, Times& times) {
+                         const MeasureOptions& options, const std::string& compute, Times& times,
+                         const std::function<void()>& done) {
+  if (unknown.empty()) return {};
   Bytes largest;
   for (const Candidate& one : unknown) largest = std::max(largest, trial_bytes(graph, *one.kernel));
   auto trial = Trial::open(std::min(options.budget, largest + flush_bytes()));
   if (!trial) return trial.error();
-  for (std::size_t i = 0; i < unknown.size(); ++i) {
-    const PlacedTime& time = times[unknown[i].key] = trial->measure(graph, *unknown[i].kernel);
-    if (options.store != nullptr) options.store->save(unknown[i].key, compute, time);
-    if (options.progress) options.progress({i + 1, unknown.size()});
+  for (const Candidate& one : unknown) {
+    const PlacedTime& time = times[one.key] = trial->measure(graph, *one.kernel);
+    if (options.store != nullptr) options.store->save(one.key, compute, time);
+    done();
   }
   return {};
 }
@@ -96,15 +100,22 @@ Result<Profile> measure(const Graph& lowered, const Machine& machine, const Meas
   const std::string compute = compute_key(options.threads);
   std::vector<std::string> keys;
   Times times;
-  const auto unknown = candidates(lowered, options, compute, keys, times);
+  PlacementTrials elsewhere(lowered, machine, options, compute);
+  const auto unknown = candidates(lowered, options, compute, keys, times, elsewhere);
   if (!unknown) return unknown.error();
-  if (!unknown->empty()) {
-    if (auto measured = measure_all(lowered, *unknown, options, compute, times); !measured)
-      return measured.error();
-  }
+  MeasureProgress progress{0, unknown->size() + elsewhere.unknown()};
+  const auto done = [&] {
+    ++progress.done;
+    if (options.progress) options.progress(progress);
+  };
+  if (auto measured = measure_all(lowered, *unknown, options, compute, times, done); !measured)
+    return measured.error();
+  elsewhere.measure(done);
   Profile profile{fingerprint(lowered), fingerprint(machine), {}};
   for (const std::string& key : keys) {
-    profile.kernels.push_back({{{times.at(key)}}});
+    std::vector<PlacedTime> places = elsewhere.times(key);
+    places.insert(places.begin(), times.at(key));
+    profile.kernels.push_back({{std::move(places)}});
     if (options.store != nullptr)
       profile.kernels.back().operands = options.store->find_accesses(key, compute);
   }

@@ -1,8 +1,9 @@
-// Measures a profile: how long each kernel of a graph takes here, with all operands in tier 0.
+// Measures a profile: how long each kernel of a graph takes here, by where its operands lie.
 //
-// Kernels that are alike (kernel_key.hpp) are measured once, and not at all if the store knows them. What a
-// kernel takes with operands elsewhere is left to KernelClock. Sets OpenMP's number of threads and uses its
-// team; one at a time.
+// First with all operands in tier 0; then, where the machine has further tiers on this computer that kernels
+// can use in place, with operands there (measure_placements.hpp). What a kernel takes in any other placement
+// is left to KernelClock. Kernels that are alike (kernel_key.hpp) are measured once, and not at all if the
+// store knows them. Sets OpenMP's number of threads and uses its team; one at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,8 @@
 namespace terrace {
 
 struct MeasureProgress {
-  std::size_t done = 0, all = 0;  ///< kernels that differ and are not in the store
+  /// Kernels that differ and are not in the store; once more where operands outside tier 0 are to come.
+  std::size_t done = 0, all = 0;
 };
 
 struct MeasureOptions {
@@ -22,10 +24,17 @@ struct MeasureOptions {
   Bytes budget;                   ///< no more memory than this is taken
   ProfileStore* store = nullptr;  ///< borrowed
   std::function<void(const MeasureProgress&)> progress = {};
+  /// Of each tier of the machine, those that kernels can use in place within `budget` together; empty: only
+  /// tier 0 is measured.
+  std::vector<Bytes> tier_budgets = {};
+  /// No placement outside tier 0 is begun when a kernel's others took as long; the first always is.
+  Seconds placement_time{0.5};
+  std::function<void(const std::string&)> told = {};  ///< why a further tier is not measured
 };
 
 /// The memory is that of the kernel with the largest operands and what is streamed over to empty the caches,
-/// or less of the latter where the budget ends: operands that fill a budget do not fit in caches anyway.
+/// or less of the latter where the budget ends: operands that fill a budget do not fit in caches anyway. It
+/// is given back before that of operands in further tiers is taken, which is within the budget of each tier.
 /// Fails where the operands of a kernel are larger than the budget, where the system has not as much memory,
 /// and for a foreign kernel, which can only be estimated. pre: `lower` made the graph for as many threads
 Result<Profile> measure(const Graph& lowered, const Machine& machine, const MeasureOptions& options);

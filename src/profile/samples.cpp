@@ -11,14 +11,12 @@
 namespace terrace {
 namespace {
 
-constexpr std::size_t kLeast = 3, kMost = 15;
-constexpr double kNarrow = 0.05;
-constexpr Seconds kLongest{0.3};
+constexpr std::size_t kLeast = 3;
 
 /// The 97.5% point of Student's distribution with 1, 2, ... degrees of freedom.
 constexpr std::array kStudent{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
                               2.306,  2.262, 2.228, 2.201, 2.179, 2.160, 2.145};
-static_assert(kStudent.size() == kMost - 1);
+static_assert(kStudent.size() == Effort{}.most - 1);
 
 }  // namespace
 
@@ -40,9 +38,9 @@ Seconds Samples::half_width() const {
   return Seconds{student * std::sqrt(squares / (n - 1) / n)};
 }
 
-bool Samples::are_enough(Seconds spent) const {
+bool Samples::are_enough(Seconds spent, const Effort& effort) const {
   if (count() < kLeast) return false;
-  return count() >= kMost || spent >= kLongest || half_width() <= kNarrow * median();
+  return count() >= effort.most || spent >= effort.longest || half_width() <= effort.narrow * median();
 }
 
 }  // namespace terrace

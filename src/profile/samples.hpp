@@ -1,11 +1,19 @@
 // Repeated measurements of one time, and when there are enough of them.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "terrace/bytes.hpp"
 
 namespace terrace {
+
+/// When there are enough: at the latest after so many, or so long.
+struct Effort {
+  std::size_t most = 15;
+  double narrow = 0.05;  ///< the confidence interval's half against the median
+  Seconds longest{0.3};
+};
 
 class Samples {
  public:
@@ -18,7 +26,7 @@ class Samples {
   Seconds half_width() const;
   /// Whether the interval is narrow against the median, or as many were taken as are worth it, or as much
   /// time was spent; never before there are a few.
-  bool are_enough(Seconds spent) const;
+  bool are_enough(Seconds spent, const Effort& effort = {}) const;
 
  private:
   std::vector<Seconds> times_;

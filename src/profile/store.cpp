@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cmath>
+#include <limits>
 #include <system_error>
 
 #include "profile/database.hpp"
@@ -25,11 +26,14 @@ constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS kernel_time (kernel TEXT NOT NULL, compute TEXT NOT NULL, cold REAL NOT NULL,"
     " warm REAL NOT NULL, spread REAL NOT NULL, samples INTEGER NOT NULL,"
     " PRIMARY KEY (kernel, compute)) WITHOUT ROWID;";
-/// Files from before accesses were kept have no such table: it is added when they are opened.
-constexpr const char* kAccessSchema =
+/// Files from before accesses and placements were kept have no such tables: they are added at opening.
+constexpr const char* kLaterSchema =
     "CREATE TABLE IF NOT EXISTS kernel_access (kernel TEXT NOT NULL, compute TEXT NOT NULL,"
     " operand INTEGER NOT NULL, reads REAL NOT NULL, writes REAL NOT NULL, pages INTEGER NOT NULL,"
-    " PRIMARY KEY (kernel, compute, operand)) WITHOUT ROWID;";
+    " PRIMARY KEY (kernel, compute, operand)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS kernel_placement (kernel TEXT NOT NULL, compute TEXT NOT NULL,"
+    " placement TEXT NOT NULL, cold REAL NOT NULL, warm REAL NOT NULL, spread REAL NOT NULL,"
+    " samples INTEGER NOT NULL, PRIMARY KEY (kernel, compute, placement)) WITHOUT ROWID;";
 
 [[noreturn]] void throw_failure(const fs::path& path, const std::string& why, int cause = 0) {
   throw EnvironmentError(
@@ -108,7 +112,24 @@ auto guarded(const fs::path& path, Work work) {
 
 bool can_be(const PlacedTime& time) {
   const auto is_time = [](Seconds s) { return std::isfinite(s.count()) && s.count() >= 0; };
-  return is_time(time.cold) && is_time(time.warm) && is_time(time.spread) && time.samples > 0;
+  return is_time(time.cold) && is_time(time.warm) && is_time(time.spread);
+}
+
+/// cold, warm, spread and samples, in the columns of this order.
+std::optional<PlacedTime> read_time(const Statement& row, std::int64_t least_samples) {
+  PlacedTime time;
+  time.cold = Seconds{row.real(0)};
+  time.warm = Seconds{row.real(1)};
+  time.spread = Seconds{row.real(2)};
+  if (row.integer(3) < least_samples || row.integer(3) > std::numeric_limits<std::uint32_t>::max())
+    return std::nullopt;
+  time.samples = static_cast<std::uint32_t>(row.integer(3));
+  return can_be(time) ? std::optional(time) : std::nullopt;
+}
+
+void bind_time(Statement& statement, const PlacedTime& time) {
+  statement.bind(time.cold.count()).bind(time.warm.count()).bind(time.spread.count());
+  statement.bind(std::int64_t{time.samples});
 }
 
 bool can_be(const Accesses& counted) {
@@ -165,7 +186,7 @@ Result<ProfileStore> ProfileStore::open(const fs::path& path) try {
     database = std::make_unique<Database>(path);
   }
   if (contents != Contents::ours) begin_new(*database);
-  database->execute(kAccessSchema);
+  database->execute(kLaterSchema);
   return ProfileStore(path, std::move(database), std::move(note));
 } catch (const DatabaseError& error) {
   throw_failure(path, error.what());
@@ -177,12 +198,7 @@ std::optional<PlacedTime> ProfileStore::find(std::string_view kernel, std::strin
                      "SELECT cold, warm, spread, samples FROM kernel_time"
                      " WHERE kernel = ? AND compute = ?");
     if (!select.bind(kernel).bind(compute).step()) return std::nullopt;
-    PlacedTime time;
-    time.cold = Seconds{select.real(0)};
-    time.warm = Seconds{select.real(1)};
-    time.spread = Seconds{select.real(2)};
-    time.samples = static_cast<std::uint32_t>(select.integer(3));
-    return can_be(time) ? std::optional(time) : std::nullopt;
+    return read_time(select, 1);
   });
 }
 
@@ -192,8 +208,47 @@ void ProfileStore::save(std::string_view kernel, std::string_view compute, const
                      "INSERT OR REPLACE INTO kernel_time"
                      " (kernel, compute, cold, warm, spread, samples)"
                      " VALUES (?, ?, ?, ?, ?, ?)");
-    insert.bind(kernel).bind(compute).bind(time.cold.count()).bind(time.warm.count());
-    insert.bind(time.spread.count()).bind(std::int64_t{time.samples}).step();
+    bind_time(insert.bind(kernel).bind(compute), time);
+    insert.step();
+  });
+}
+
+template <class Work>
+void ProfileStore::in_transaction(Work work) {
+  guarded(path_, [&] {
+    database_->execute("BEGIN IMMEDIATE;");
+    try {
+      work();
+      database_->execute("COMMIT;");
+    } catch (const DatabaseError&) {
+      database_->execute("ROLLBACK;");
+      throw;
+    }
+  });
+}
+
+std::optional<PlacedTime> ProfileStore::find_placed(std::string_view kernel, std::string_view compute,
+                                                    std::string_view placement) const {
+  return guarded(path_, [&]() -> std::optional<PlacedTime> {
+    Statement select(*database_,
+                     "SELECT cold, warm, spread, samples FROM kernel_placement"
+                     " WHERE kernel = ? AND compute = ? AND placement = ?");
+    if (!select.bind(kernel).bind(compute).bind(placement).step()) return std::nullopt;
+    return read_time(select, 0);
+  });
+}
+
+void ProfileStore::save_placed(std::string_view kernel, std::string_view compute,
+                               const std::map<std::string, PlacedTime>& times) {
+  in_transaction([&] {
+    for (const auto& [placement, time] : times) {
+      Statement insert(*database_,
+                       "INSERT OR REPLACE INTO kernel_placement"
+                       " (kernel, compute, placement, cold, warm, spread, samples)"
+                       " VALUES (?, ?, ?, ?, ?, ?, ?)");
+      bind_time(insert.bind(kernel).bind(compute).bind(placement), time);
+      insert.step();
+    }
   });
 }
 
@@ -216,16 +271,9 @@ std::vector<Accesses> ProfileStore::find_accesses(std::string_view kernel, std::
 
 void ProfileStore::save_accesses(std::string_view kernel, std::string_view compute,
                                  const std::vector<Accesses>& operands) {
-  guarded(path_, [&] {
-    database_->execute("BEGIN IMMEDIATE;");
-    try {
-      remove_accesses(*database_, kernel, compute);
-      insert_accesses(*database_, kernel, compute, operands);
-      database_->execute("COMMIT;");
-    } catch (const DatabaseError&) {
-      database_->execute("ROLLBACK;");
-      throw;
-    }
+  in_transaction([&] {
+    remove_accesses(*database_, kernel, compute);
+    insert_accesses(*database_, kernel, compute, operands);
   });
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,14 @@ class ProfileStore {
   /// Replaces what was there. After it, and after a crash in the middle of it, the file is whole.
   void save(std::string_view kernel, std::string_view compute, const PlacedTime& time);
 
+  /// With operands elsewhere, in a placement named by any text; `tiers` is left empty. Without samples: it
+  /// was left out, since time was up. What can be neither is not found.
+  std::optional<PlacedTime> find_placed(std::string_view kernel, std::string_view compute,
+                                        std::string_view placement) const;
+  /// All of them or none, by the names of their placements. Replaces what was there.
+  void save_placed(std::string_view kernel, std::string_view compute,
+                   const std::map<std::string, PlacedTime>& times);
+
   /// What each operand was counted at: inputs, outputs, workspace; empty where it was not, or cannot be.
   std::vector<Accesses> find_accesses(std::string_view kernel, std::string_view compute) const;
   /// Replaces what was there, as a whole.
@@ -43,6 +52,9 @@ class ProfileStore {
                      const std::vector<Accesses>& operands);
 
  private:
+  template <class Work>
+  void in_transaction(Work work);
+
   ProfileStore(std::filesystem::path path, std::unique_ptr<Database> database, std::string note);
   std::filesystem::path path_;
   std::unique_ptr<Database> database_;

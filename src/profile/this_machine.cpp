@@ -9,6 +9,7 @@
 #include "base/fingerprint.hpp"
 #include "base/replace_file.hpp"
 #include "profile/computer_name.hpp"
+#include "profile/tier_sample.hpp"
 #include "terrace/error.hpp"
 
 namespace terrace {
@@ -21,17 +22,6 @@ constexpr auto kLongest = std::chrono::hours(24 * 30);
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr ? value : "";
-}
-
-/// What the rates of a tier depend on.
-std::string rates_key(TierSpec spec) {
-  spec.capacity = {0};
-  spec.keep = false;
-  if (spec.kind == TierKind::file) {
-    std::error_code unknown;
-    spec.path = fs::weakly_canonical(fs::absolute(spec.path).parent_path(), unknown).native();
-  }
-  return to_string(spec);
 }
 
 bool is_recent(const fs::path& file) {

@@ -11,7 +11,8 @@
 #include "kernels/cpu/instantiate.hpp"
 #include "kernels/cpu/math/random.hpp"
 #include "kernels/cpu/math/team.hpp"
-#include "profile/samples.hpp"
+#include "profile/placements.hpp"
+#include "profile/roofline.hpp"
 
 namespace terrace {
 namespace {
@@ -23,35 +24,80 @@ constexpr Bytes kAlignment{64};
 /// What one member of the team does at a time, in bytes.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-/// Every tensor a kernel touches, once, at its offset.
+/// Every tensor a kernel touches, once, at its place.
 class Layout {
  public:
-  Layout(const Graph& graph, const Kernel& kernel) : graph_(graph) {
+  struct Place {
+    TierId tier;
+    Bytes offset;
+  };
+
+  Layout(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) : graph_(graph) {
+    check(tiers.size() == operand_count(kernel), "every operand on trial has a tier");
+    auto tier = tiers.begin();
     for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-      for (const Operand& operand : *operands) add(operand.tensor);
+      for (const Operand& operand : *operands) add(operand.tensor, *tier++);
     }
-    if (kernel.workspace) add(kernel.workspace);
+    if (kernel.workspace) add(kernel.workspace, *tier++);
   }
-  Bytes bytes() const { return end_; }
+  /// By tier, up to the last one used; there is always the first.
+  const std::vector<Bytes>& bytes() const { return ends_; }
+  Bytes bytes(std::size_t tier) const { return tier < ends_.size() ? ends_[tier] : Bytes{}; }
   const std::vector<TensorId>& operands() const { return operands_; }
   /// Those that stand among the operands more than once, as what is worked on in place does.
   const std::vector<TensorId>& repeated() const { return repeated_; }
-  std::uint64_t offset(TensorId id) const { return offsets_.at(id).count; }
+  Place place(TensorId id) const { return places_.at(id); }
 
  private:
-  void add(TensorId id) {
+  void add(TensorId id, TierId tier) {
     operands_.push_back(id);
-    if (offsets_.try_emplace(id, end_).second) {
-      end_ += round_up(graph_[id].bytes, kAlignment);
+    if (tier.index >= ends_.size()) ends_.resize(tier.index + 1);
+    Bytes& end = ends_[tier.index];
+    const auto [known, is_new] = places_.try_emplace(id, Place{tier, end});
+    if (is_new) {
+      end += round_up(graph_[id].bytes, kAlignment);
     } else {
+      check(known->second.tier == tier, "a tensor on trial is in one tier");
       repeated_.push_back(id);
     }
   }
   const Graph& graph_;
   std::vector<TensorId> operands_, repeated_;
-  std::map<TensorId, Bytes> offsets_;
-  Bytes end_;
+  std::map<TensorId, Place> places_;
+  std::vector<Bytes> ends_ = std::vector<Bytes>(1);
 };
+
+/// What a run charges a tier of declared rates for (exec/script.cpp).
+struct Charge {
+  const TierDescription* tier = nullptr;
+  Bytes read, written;
+};
+
+std::vector<Charge> charges(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
+                            std::span<const std::unique_ptr<Tier>> memory) {
+  std::vector<Charge> all(memory.size());
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    const OperandUse use = operand_use(graph, kernel, i);
+    Charge& charge = all[tiers[i].index];
+    charge.tier = &memory[tiers[i].index]->description();
+    charge.read += use.read;
+    charge.written += use.written;
+  }
+  std::erase_if(all, [](const Charge& charge) {
+    return charge.tier == nullptr || charge.tier->read_rate == BytesPerSecond{} ||
+           charge.read + charge.written == Bytes{};
+  });
+  return all;
+}
+
+/// What Tier::charge() makes of it in the long run: both directions at once, then the latency.
+Seconds charged(Seconds took, const std::vector<Charge>& charges) {
+  for (const Charge& charge : charges) {
+    const TierDescription& tier = *charge.tier;
+    took = std::max({took, charge.read / tier.read_rate, charge.written / tier.write_rate}) + tier.latency;
+  }
+  return took;
+}
 
 /// Splits a stretch of memory among the team.
 template <class Body>
@@ -112,9 +158,17 @@ void stream_over(std::byte* at, std::size_t bytes) {
   });
 }
 
+Placement all_in_first(const Kernel& kernel) { return Placement(operand_count(kernel)); }
+
 }  // namespace
 
-Bytes trial_bytes(const Graph& graph, const Kernel& kernel) { return Layout(graph, kernel).bytes(); }
+Bytes trial_bytes(const Graph& graph, const Kernel& kernel) {
+  return trial_bytes(graph, kernel, all_in_first(kernel)).front();
+}
+
+std::vector<Bytes> trial_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) {
+  return Layout(graph, kernel, tiers).bytes();
+}
 
 Bytes flush_bytes() {
   long last = 0;
@@ -125,7 +179,9 @@ Bytes flush_bytes() {
   return last > 0 ? 2 * Bytes{static_cast<std::uint64_t>(last)} : 64_MiB;
 }
 
-Trial::Trial(std::unique_ptr<Tier> memory) : memory_(std::move(memory)), numbers_(draw_numbers()) {}
+Trial::Trial(std::unique_ptr<Tier> memory) : numbers_(draw_numbers()) {
+  memory_.push_back(std::move(memory));
+}
 
 Result<Trial> Trial::open(Bytes arena) {
   TierSpec spec;
@@ -136,37 +192,65 @@ Result<Trial> Trial::open(Bytes arena) {
   return Trial(std::move(*memory));
 }
 
+void Trial::add(TierId id, std::unique_ptr<Tier> memory) {
+  check(memory->memory() != nullptr && !has(id), "a further tier is addressable and new");
+  if (id.index >= memory_.size()) memory_.resize(id.index + 1);
+  memory_[id.index] = std::move(memory);
+}
+
+void Trial::empty_caches(std::span<const Bytes> used) {
+  Bytes left = flush_bytes();
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    if (memory_[i] == nullptr) continue;
+    const Bytes begin = i < used.size() ? used[i] : Bytes{};
+    const Bytes part = std::min(left, memory_[i]->description().capacity - begin);
+    stream_over(memory_[i]->memory() + begin.count, part.count);
+    left -= part;
+  }
+}
+
 PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
-  const Layout layout(graph, kernel);
-  const Bytes capacity = memory_->description().capacity;
-  check(layout.bytes() <= capacity, "a kernel on trial fits in the arena");
-  std::byte* arena = memory_->memory();
+  return measure(graph, kernel, all_in_first(kernel));
+}
+
+PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
+                          const Effort& effort) {
+  const Layout layout(graph, kernel, tiers);
+  for (std::uint32_t i = 0; i < layout.bytes().size(); ++i) {
+    check(layout.bytes(i) == Bytes{} || (has({i}) && layout.bytes(i) <= memory_[i]->description().capacity),
+          "a kernel on trial fits in the arena");
+  }
+  const auto at = [&](TensorId id) {
+    const Layout::Place place = layout.place(id);
+    return memory_[place.tier.index]->memory() + place.offset.count;
+  };
   const auto fill_all = [&](const std::vector<TensorId>& ids) {
-    for (const TensorId id : ids) fill(graph[id], kernel, numbers_, arena + layout.offset(id));
+    for (const TensorId id : ids) fill(graph[id], kernel, numbers_, at(id));
   };
   fill_all(layout.operands());
   std::vector<std::byte*> operands;
-  for (const TensorId id : layout.operands()) operands.push_back(arena + layout.offset(id));
+  for (const TensorId id : layout.operands()) operands.push_back(at(id));
   const auto runnable = cpu::instantiate(graph, kernel);
+  const auto charged_for = charges(graph, kernel, tiers, memory_);
   const Clock& clock = steady_clock();
   const auto timed = [&] {
     const Clock::Time begin = clock.now();
     runnable->run(operands, {});
-    return Seconds(clock.now() - begin);
+    return charged(clock.now() - begin, charged_for);
   };
   timed();  // the first run of a kernel also prepares it
   Samples cold, warm;
   const Clock::Time begin = clock.now();
-  while (!cold.are_enough(clock.now() - begin)) {
+  while (!cold.are_enough(clock.now() - begin, effort)) {
     // A kernel fed with its own results would soon meet numbers no training has.
     fill_all(layout.repeated());
-    stream_over(arena + layout.bytes().count, std::min(flush_bytes(), capacity - layout.bytes()).count);
+    empty_caches(layout.bytes());
     cold.add(timed());
     fill_all(layout.repeated());
     warm.add(timed());
   }
   PlacedTime placed;
-  placed.tiers.assign(layout.operands().size(), TierId{0});
+  placed.tiers.assign(tiers.begin(), tiers.end());
   placed.cold = cold.median();
   placed.warm = std::min(placed.cold, warm.median());
   placed.spread = cold.half_width();
@@ -175,7 +259,8 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
 }
 
 std::span<const std::byte> Trial::contents(const Graph& graph, const Kernel& kernel, TensorId id) const {
-  return {memory_->memory() + Layout(graph, kernel).offset(id), graph[id].bytes.count};
+  const Layout layout(graph, kernel, all_in_first(kernel));
+  return {memory_[0]->memory() + layout.place(id).offset.count, graph[id].bytes.count};
 }
 
 }  // namespace terrace

@@ -1,9 +1,9 @@
 // Trial: one kernel at a time on real memory, to be timed with its operands in the caches and out of them.
 //
-// One arena serves all kernels, one after the other: operands from its start, what is left is streamed over
-// to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns into
-// something the processor is slow with, valid indices, and zeros for masks and winners. Uses OpenMP's team;
-// one thread at a time.
+// An arena in each tier serves all kernels, one after the other: operands from its start, what is left is
+// streamed over to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns
+// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses OpenMP's
+// team; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/kernel.hpp"
+#include "profile/samples.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
 #include "terrace/tier.hpp"
@@ -20,24 +21,37 @@ namespace terrace {
 
 /// Of the operands and the workspace of one kernel, each once, as a trial lays them out.
 Bytes trial_bytes(const Graph& graph, const Kernel& kernel);
+/// The same by tier, up to the last one that is used. pre: one tier for each operand, one for each tensor
+std::vector<Bytes> trial_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
 /// How much memory is streamed over to empty the caches: twice the last one.
 Bytes flush_bytes();
 
 class Trial {
  public:
-  /// Fails where there is no such memory.
+  /// With tier 0 alone. Fails where there is no such memory.
   static Result<Trial> open(Bytes arena);
+  /// A further tier. pre: it is addressable, and not there yet
+  void add(TierId id, std::unique_ptr<Tier> memory);
+  bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
 
   /// Measures until the samples are enough (samples.hpp): cold after streaming over the arena, warm at once
   /// after that. pre: a kernel of a lowered graph, trial_bytes() within the arena
   PlacedTime measure(const Graph& graph, const Kernel& kernel);
-  /// What an operand of the kernel measured last holds now. pre: it is one
+  /// The same with operands in these tiers: inputs, outputs, workspace. A tier of declared rates takes no
+  /// less than these ask for, as in a run; nobody sleeps for it, since a single sleep ends too late by more
+  /// than many a kernel takes. pre: as above, in each tier
+  PlacedTime measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
+                     const Effort& effort = {});
+  /// What an operand of the kernel measured last holds now. pre: it is one, and was in tier 0 with all others
   std::span<const std::byte> contents(const Graph& graph, const Kernel& kernel, TensorId id) const;
 
  private:
   explicit Trial(std::unique_ptr<Tier> memory);
-  std::unique_ptr<Tier> memory_;
-  std::vector<float> numbers_;  ///< what operands are filled with
+  /// `used`: by tier, the operands.
+  void empty_caches(std::span<const Bytes> used);
+
+  std::vector<std::unique_ptr<Tier>> memory_;  ///< by tier; nullptr: not there
+  std::vector<float> numbers_;                 ///< what operands are filled with
 };
 
 }  // namespace terrace

@@ -53,6 +53,10 @@ TEST(Profile, IsMeasuredOnlyIfEveryVariantIs) {
   EXPECT_FALSE(profile.is_measured());
   profile.kernels[0].variants[1][0].samples = 3;
   EXPECT_TRUE(profile.is_measured());
+  PlacedTime elsewhere = profile.kernels[0].variants[0][0];
+  elsewhere.samples = 0;
+  profile.kernels[0].variants[0].push_back(elsewhere);
+  EXPECT_TRUE(profile.is_measured()) << "tier 0 decides";
   EXPECT_FALSE(Profile{}.is_measured());
 }
 
@@ -67,6 +71,10 @@ TEST(Profile, FingerprintChangesWithEveryFigure) {
   EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.graph += "x"; }));
   EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.machine += "x"; }));
   EXPECT_TRUE(changed([](Profile& all, PlacedTime&) { all.kernels.push_back(all.kernels[0]); }));
+  EXPECT_TRUE(changed([](Profile& all, PlacedTime&) {
+    auto& places = all.kernels[0].variants[0];
+    places.push_back(PlacedTime(places[0]));
+  }));
   EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.cold += Seconds{1}; }));
   EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.warm += Seconds{1}; }));
   EXPECT_TRUE(changed([](Profile&, PlacedTime& time) { time.spread += Seconds{1}; }));

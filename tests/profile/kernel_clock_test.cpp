@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 
+#include "base/random.hpp"
 #include "profile/operands.hpp"
 #include "terrace/profile.hpp"
 
@@ -61,6 +62,56 @@ TEST(KernelClock, PrefersWhatWasMeasuredForExactlyThesePlaces) {
   rig.profile.kernels[0].variants[0].push_back(measured);
   EXPECT_DOUBLE_EQ(rig.time({kSlow, kFast}), 12);
   EXPECT_DOUBLE_EQ(rig.time({kSlow, kSlow}), 20);
+}
+
+PlacedTime placed(std::vector<TierId> tiers, double seconds) {
+  PlacedTime time;
+  time.tiers = std::move(tiers);
+  time.cold = time.warm = Seconds{seconds};
+  return time;
+}
+
+TEST(KernelClock, FindsEachOfManyPlacementsHoweverManyOperands) {
+  // More operands than a number has bits.
+  const std::vector<std::uint64_t> inputs(70, 1);
+  Rig rig{one_kernel(inputs, {}, 1000)};
+  SplitMix random(7);
+  auto& places = rig.profile.kernels[0].variants[0];
+  for (int i = 0; i < 100; ++i) {
+    std::vector<TierId> tiers(inputs.size());
+    for (TierId& tier : tiers) tier.index = static_cast<std::uint32_t>(random.below(2));
+    places.push_back(placed(tiers, 1000 + i));
+    // Differs only where the number has no bit left.
+    tiers[0].index = 1 - tiers[0].index;
+    places.push_back(placed(tiers, 2000 + i));
+  }
+  const KernelClock clock(rig.graph, rig.machine, rig.profile);
+  for (const PlacedTime& time : places) EXPECT_EQ(clock.time({0}, 0, time.tiers), time.cold);
+  std::vector<TierId> unknown = places.back().tiers;
+  unknown[1].index = 1 - unknown[1].index;
+  EXPECT_LT(clock.time({0}, 0, unknown), Seconds{1000});
+}
+
+TEST(KernelClock, KeepsThePlacementsOfVariantsAndKernelsApart) {
+  Rig rig{one_kernel({20}, {}, 1000)};
+  rig.graph.kernels[0].variants = {{"a", {}, Seconds{1}}, {"b", {}, Seconds{2}}, {"c", {}, Seconds{3}}};
+  rig.graph.kernels.push_back(rig.graph.kernels[0]);
+  rig.profile = estimate(rig.graph, rig.machine);
+  rig.profile.kernels[0].variants[1].push_back(placed({kSlow}, 100));
+  rig.profile.kernels[1].variants[2].push_back(placed({kSlow}, 200));
+  const KernelClock clock(rig.graph, rig.machine, rig.profile);
+  const std::vector<TierId> slow{kSlow};
+  EXPECT_EQ(clock.time({0}, 0, slow), Seconds{10}) << "composed";
+  EXPECT_EQ(clock.time({0}, 1, slow), Seconds{100});
+  EXPECT_EQ(clock.time({0}, 2, slow), Seconds{10});
+  EXPECT_EQ(clock.time({1}, 1, slow), Seconds{10});
+  EXPECT_EQ(clock.time({1}, 2, slow), Seconds{200});
+}
+
+TEST(KernelClock, IsNeverFasterElsewhereThanInTierZero) {
+  Rig rig{one_kernel({20}, {10}, 1000)};
+  rig.profile.kernels[0].variants[0].push_back(placed({kSlow, kFast}, 9));
+  EXPECT_DOUBLE_EQ(rig.time({kSlow, kFast}), 10);
 }
 
 TEST(KernelClock, KnowsTheFastestVariantAndTheStep) {

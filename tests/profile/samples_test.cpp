@@ -49,5 +49,14 @@ TEST(Samples, AreEnoughAtFifteenHoweverTheyDiffer) {
   EXPECT_TRUE(samples.are_enough(kNoTime));
 }
 
+TEST(Samples, AreEnoughSoonerWithLessEffort) {
+  const Effort little{4, 0.5, Seconds{0.1}};
+  EXPECT_FALSE(of({2, 2}).are_enough(kLong, little));
+  EXPECT_TRUE(of({2, 2.1, 2.2}).are_enough(kNoTime, little));
+  EXPECT_FALSE(of({1, 2, 30}).are_enough(kNoTime, little));
+  EXPECT_TRUE(of({1, 2, 30}).are_enough(Seconds{0.1}, little));
+  EXPECT_TRUE(of({1, 2, 30, 4}).are_enough(kNoTime, little));
+}
+
 }  // namespace
 }  // namespace terrace

@@ -62,6 +62,34 @@ TEST(ProfileStore, DoesNotFindWhatCannotBeATime) {
   EXPECT_FALSE(store.find("unmeasured", "cpu"));
 }
 
+TEST(ProfileStore, FindsWhatWasSavedByPlacement) {
+  const TemporaryFolder folder;
+  {
+    auto store = ProfileStore::open(folder / "store").value();
+    store.save_placed("conv", "cpu", {{"slow | fast", some_time(1)}, {"slow | slow", some_time(2)}});
+    store.save_placed("conv", "cpu", {{"slow | fast", some_time(3)}, {"fast | slow", PlacedTime{}}});
+  }
+  const auto store = ProfileStore::open(folder / "store").value();
+  EXPECT_EQ(store.find_placed("conv", "cpu", "slow | fast"), some_time(3)) << "replaced";
+  EXPECT_EQ(store.find_placed("conv", "cpu", "slow | slow"), some_time(2)) << "kept";
+  EXPECT_EQ(store.find_placed("conv", "cpu", "fast | slow"), PlacedTime{}) << "left out";
+  EXPECT_FALSE(store.find_placed("conv", "cpu", "fast | fast"));
+  EXPECT_FALSE(store.find_placed("conv", "other", "slow | fast"));
+  EXPECT_FALSE(store.find("conv", "cpu")) << "tier 0 is kept apart";
+}
+
+TEST(ProfileStore, DoesNotFindWhatCannotBeATimeInAPlacement) {
+  const TemporaryFolder folder;
+  auto store = ProfileStore::open(folder / "store").value();
+  const PlacedTime endless = some_time(std::numeric_limits<double>::infinity());
+  store.save_placed("conv", "cpu",
+                    {{"a", some_time(-1)}, {"b", endless}, {"c", some_time(1)}, {"d", some_time(1)}});
+  Database(folder / "store").execute("UPDATE kernel_placement SET samples = -3 WHERE placement = 'c'");
+  Database(folder / "store").execute("UPDATE kernel_placement SET samples = 1 << 40 WHERE placement = 'd'");
+  for (const char* placement : {"a", "b", "c", "d"})
+    EXPECT_FALSE(store.find_placed("conv", "cpu", placement)) << placement;
+}
+
 const std::vector<Accesses> kSomeAccesses{{1, 0, 12}, {0, 1.5, 3}, {0.25, 0.25, 0}};
 
 TEST(ProfileStore, FindsTheAccessesOfEveryOperand) {
@@ -86,15 +114,17 @@ TEST(ProfileStore, DoesNotFindWhatCannotBeAccesses) {
     EXPECT_TRUE(store.find_accesses(kernel, "cpu").empty()) << kernel;
 }
 
-TEST(ProfileStore, AddsAccessesToAFileFromBeforeTheyWereKept) {
+TEST(ProfileStore, AddsAccessesAndPlacementsToAFileFromBeforeTheyWereKept) {
   const TemporaryFolder folder;
   { ProfileStore::open(folder / "store").value().save("conv", "cpu", some_time(1)); }
-  Database(folder / "store").execute("DROP TABLE kernel_access");
+  Database(folder / "store").execute("DROP TABLE kernel_access; DROP TABLE kernel_placement");
   auto store = ProfileStore::open(folder / "store").value();
   EXPECT_EQ(store.note(), "");
   EXPECT_EQ(store.find("conv", "cpu"), some_time(1));
   store.save_accesses("conv", "cpu", kSomeAccesses);
   EXPECT_EQ(store.find_accesses("conv", "cpu"), kSomeAccesses);
+  store.save_placed("conv", "cpu", {{"slow", some_time(2)}});
+  EXPECT_EQ(store.find_placed("conv", "cpu", "slow"), some_time(2));
 }
 
 TEST(ProfileStore, MovesADamagedFileAsideAndBeginsANewOne) {

@@ -1,0 +1,67 @@
+// The part of measuring that has operands outside tier 0: in all tiers of this computer that kernels can use
+// in place (placements.hpp says which placements).
+//
+// Memory is one arena in each tier, within that tier's budget; a placement that does not fit there cannot be
+// in a run either, and is left to KernelClock. So is all that lies in a tier which cannot be opened, and what
+// is still to come when a kernel's time is up; the latter is remembered, so that later runs do not try again.
+// Uses OpenMP's team; one thread at a time.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "profile/measure.hpp"
+#include "profile/placements.hpp"
+#include "profile/trial.hpp"
+
+namespace terrace {
+
+class PlacementTrials {
+ public:
+  /// Borrows all but the compute key. pre: a valid machine; the budgets of MeasureOptions agree
+  PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
+                  std::string compute);
+
+  /// Takes from the store what it knows of a kernel. pre: none of this key was added
+  void add(const std::string& key, const Kernel& kernel);
+  /// Kernels of which something is not known yet.
+  std::size_t unknown() const;
+  /// Measures them; `done` is called after each. Throws EnvironmentError where memory or a device fails.
+  void measure(const std::function<void()>& done);
+  /// All that is known of a kernel. pre: it was added
+  std::vector<PlacedTime> times(const std::string& key) const;
+
+ private:
+  struct Wanted {
+    Placement tiers;
+    std::string name;                ///< for the store
+    std::optional<PlacedTime> time;  ///< without samples: left out
+  };
+  struct Subject {
+    std::string key;
+    const Kernel* kernel;
+    std::vector<Wanted> placements;
+
+    bool is_known() const;
+  };
+
+  bool fits(const Kernel& kernel, const Placement& tiers) const;
+  std::string name_of(const Placement& tiers) const;
+  std::vector<Bytes> arenas() const;
+  std::optional<Trial> open() const;
+  void open_further(Trial& trial, TierId id, Bytes arena) const;
+  void measure(Trial& trial, Subject& subject) const;
+
+  const Graph& graph_;
+  const Machine& machine_;
+  const MeasureOptions& options_;
+  const std::string compute_;
+  std::vector<TierId> further_;
+  std::vector<Subject> subjects_;
+  std::unordered_map<std::string, std::size_t> numbers_;  ///< of subjects, by key
+};
+
+}  // namespace terrace

@@ -1,0 +1,23 @@
+// Placements: where the operands of a kernel may lie, and which of these are worth measuring.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "terrace/graph.hpp"
+#include "terrace/tier_spec.hpp"
+
+namespace terrace {
+
+/// One tier for each input, output and the workspace, in this order.
+using Placement = std::vector<TierId>;
+
+/// Up to as many combinations, the one with all operands in tier 0 among them, all are measured.
+constexpr std::size_t kAllCombinations = 16;
+
+/// Those beyond tier 0, the most telling first: for each further tier all operands there, then each tensor
+/// there alone, then all other combinations where they are few enough in all. What is one tensor is in one
+/// tier. KernelClock composes the rest.
+std::vector<Placement> placements(const Kernel& kernel, std::span<const TierId> further);
+
+}  // namespace terrace
