@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <future>
 #include <thread>
 
@@ -90,17 +91,17 @@ class Meanwhile {
   std::future<void> work_;  ///< last: its end is waited for first
 };
 
-/// Two transfers in the background at any time, as beside a step: nobody waits for one, nobody helps.
+/// Several transfers in the background at any time, as beside a step: nobody waits for one, nobody helps, and
+/// the link has work though the thread that starts them gets its turn late.
 class Background {
  public:
   Background(Mover& mover, Walk walk) : mover_(&mover), walk_(walk) {}
 
   void operator()() {
-    if (!older_.valid()) older_ = mover_->start({walk_.next()});
-    Transfer newer = mover_->start({walk_.next()});
-    while (!older_.done()) std::this_thread::sleep_for(std::chrono::microseconds(100));
-    older_.wait();
-    older_ = std::move(newer);
+    while (under_way_.size() < kInFlight) under_way_.push_back(mover_->start({walk_.next()}));
+    while (!under_way_.front().done()) std::this_thread::sleep_for(std::chrono::microseconds(100));
+    under_way_.front().wait();
+    under_way_.pop_front();
     ++count_;
   }
   /// Transfers that have ended.
@@ -109,7 +110,8 @@ class Background {
  private:
   Mover* mover_;
   Walk walk_;
-  Transfer older_;
+  static constexpr std::size_t kInFlight = 8;
+  std::deque<Transfer> under_way_;
   std::atomic<std::uint64_t> count_ = 0;
 };
 
