@@ -57,12 +57,8 @@ class Replacement {
     const Descriptor file(create());
     if (file.number() < 0) return refused_create(errno);
     reserve(file.number());
-    while (written_ < size_.count) {
-      const auto piece = pieces.next();
-      check(!piece.empty() && piece.size() <= size_.count - written_,
-            "the pieces of a file are as large as they were said to be");
-      write(file.number(), piece);
-    }
+    for (auto piece = pieces.next(); !piece.empty(); piece = pieces.next()) write(file.number(), piece);
+    check(written_ == size_.count, "the pieces of a file are as large as they were said to be");
     if (fsync(file.number()) != 0) give_up(errno);
     if (rename(temporary_.c_str(), path_.c_str()) != 0) give_up(errno);
     temporary_.clear();
@@ -197,9 +193,9 @@ Result<void> replace_file(const std::filesystem::path& path,
   Bytes size{0};
   for (const auto piece : pieces) size += Bytes{piece.size()};
   auto piece = pieces.begin();
-  return replace_file(path, Pieces{size, [&] {
-                                     while (piece->empty()) ++piece;
-                                     return *piece++;
+  return replace_file(path, Pieces{size, [&]() -> std::span<const std::byte> {
+                                     while (piece != pieces.end() && piece->empty()) ++piece;
+                                     return piece != pieces.end() ? *piece++ : std::span<const std::byte>{};
                                    }});
 }
 

@@ -19,9 +19,9 @@ namespace terrace {
 Result<void> replace_file(const std::filesystem::path& path,
                           std::span<const std::span<const std::byte>> pieces);
 
-/// Pieces made one after the other, so that they need not all be in memory: `next` is called until what it
-/// returned is `total` long; each piece is used until the next call. What it throws leaves the old file
-/// untouched. pre: no piece is empty, or longer than what is left
+/// Pieces made one after the other, so that they need not all be in memory: `next` is called until it returns
+/// an empty one; each is used until the next call. What it throws leaves the old file untouched.
+/// pre: together they are `total` long
 struct Pieces {
   Bytes total;
   std::function<std::span<const std::byte>()> next;

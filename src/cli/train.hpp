@@ -2,6 +2,7 @@
 // happened (TrainRecord), and how that is told.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
@@ -78,6 +79,11 @@ struct TrainRecord {
   std::optional<bool> same_bits;
   std::string difference;  ///< the first that was found
 
+  /// Plans may change: the most that any of them had in each tier.
+  void note_peak(const std::vector<Bytes>& of) {
+    peak.resize(of.size());
+    for (std::size_t i = 0; i < of.size(); ++i) peak[i] = std::max(peak[i], of[i]);
+  }
   std::size_t steps() const { return loss.size(); }
   /// Of training, those of earlier runs included.
   std::int64_t steps_done() const { return first_step + static_cast<std::int64_t>(steps()); }

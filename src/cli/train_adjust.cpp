@@ -1,10 +1,22 @@
 #include <fmt/format.h>
 
-#include "cli/command.hpp"
 #include "cli/train.hpp"
 #include "exec/workload.hpp"
+#include "terrace/error.hpp"
 
 namespace terrace::cli {
+namespace {
+
+Result<void> change_plan(TrainSetup& setup, const Adjustment& better) try {
+  const auto folder = cache_folder();
+  if (!folder) return folder.error();
+  return setup.trainer->change_plan(better.plan, setup.plan->adjuster->machine(), *folder);
+} catch (const EnvironmentError& error) {
+  if (setup.trainer->failed()) throw;
+  return Error{ErrorCode::unsupported, error.what()};
+}
+
+}  // namespace
 
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   if (!setup.plan || !setup.plan->adjuster) return;
@@ -12,7 +24,13 @@ void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   auto better = run.adjuster->observe(setup.trainer->timeline());
   if (!better) return;
   line.show("changing the plan");
-  expect(setup.trainer->change_plan(better->plan, run.adjuster->machine(), expect(cache_folder())));
+  record.note_peak(setup.trainer->timeline().peak);
+  if (const auto changed = change_plan(setup, *better); !changed) {
+    // Training goes on as well as before.
+    line.say(fmt::format("the plan stays as it is: {}", changed.error().message));
+    run.adjuster.reset();
+    return;
+  }
   run.machine = run.adjuster->machine();
   run.planned.plan = std::move(better->plan);
   record.planned_again.push_back({record.steps_done(), better->drift, better->before, better->after});

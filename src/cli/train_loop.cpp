@@ -107,7 +107,7 @@ void interrupted(const TrainRequest& request, const TrainSetup& setup, TrainReco
 
 void sum_up(const TrainSetup& setup, TrainRecord& record) {
   record.moved = setup.trainer->timeline().moved;
-  record.peak = setup.trainer->timeline().peak;
+  record.note_peak(setup.trainer->timeline().peak);
   record.resident = peak_resident();
   record.group = peak_of_group();
 }
@@ -131,10 +131,10 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
     narrator.tell();
     narrator.step_done(record);
     if (!keep_step(request, setup, record)) narrator.tell();
-    if (std::isfinite(record.loss.back())) {
-      adjust(setup, record, line);
-    } else {
+    if (!std::isfinite(record.loss.back())) {
       record.end = TrainRecord::End::diverged;
+    } else if (record.steps_done() < request.steps) {
+      adjust(setup, record, line);
     }
   }
   finish_checkpoint(setup);

@@ -169,7 +169,9 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
   for (const Tensor& tensor : tensors)
     check(require_sound_size(tensor) == tensor.bytes.size(),
           "a tensor's bytes are not as many as its dtype and shape ask for");
-  return write(path, tensors, metadata, [&](std::size_t i, std::uint64_t) { return tensors[i].bytes; });
+  return write(path, tensors, metadata, [&](std::size_t i, std::uint64_t) {
+    return i < tensors.size() ? tensors[i].bytes : std::span<const std::byte>{};
+  });
 }
 
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
@@ -197,7 +199,8 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
   const auto next = [&, begun = 0]() mutable -> std::span<const std::byte> {
     if (begun++ == 0) return length;
     if (begun == 2) return std::as_bytes(std::span(text));
-    while (entry->end == given) ++entry;
+    while (entry != header.entries.end() && entry->end == given) ++entry;
+    if (entry == header.entries.end()) return bytes_of(tensors.size(), 0).first(0);
     const std::size_t index = order[static_cast<std::size_t>(entry - header.entries.begin())];
     const auto bytes = bytes_of(index, given - entry->begin);
     check(bytes.size() <= entry->end - given, "a tensor's bytes are as many as its dtype and shape ask for");

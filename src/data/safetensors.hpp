@@ -60,8 +60,8 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
 
 /// The same for tensors that are not all in memory: `bytes_of(i, offset)` returns the bytes of tensor `i`
 /// from there on, or some of them, and is asked for the rest then; tensors come in the order given where
-/// their elements are of one size. What it returned is used until it is called again; `bytes` are not looked
-/// at.
+/// their elements are of one size. What it returned is used until it is called again, which happens once
+/// more, with their number, when all were taken. `bytes` are not looked at.
 Result<void> write(const std::filesystem::path& path, std::span<const Tensor> tensors,
                    const Metadata& metadata,
                    const std::function<std::span<const std::byte>(std::size_t, std::uint64_t)>& bytes_of);

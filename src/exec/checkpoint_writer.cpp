@@ -28,27 +28,30 @@ Result<void> CheckpointWriter::finish() {
   return *result_;
 }
 
-void CheckpointWriter::run() {
+void CheckpointWriter::run() try {
   std::vector<safetensors::Tensor> tensors;
   for (const KeptTensor& kept : request_.tensors) {
     const Tensor& tensor = request_.graph[kept.tensor];
     tensors.push_back({tensor.name, safetensors::DType::u8, {tensor.bytes.count}, {}});
   }
-  try {
-    result_ = safetensors::write(
-        request_.path, tensors, request_.metadata,
-        [this](std::size_t index, std::uint64_t offset) { return bytes_of(index, offset); });
-  } catch (...) {
-    failure_ = std::current_exception();
-  }
-  written_ = static_cast<std::uint32_t>(request_.tensors.size());
+  result_ =
+      safetensors::write(request_.path, tensors, request_.metadata,
+                         [this](std::size_t index, std::uint64_t offset) { return bytes_of(index, offset); });
+  publish(request_.tensors.size());
+} catch (...) {
+  failure_ = std::current_exception();
+  publish(request_.tensors.size());
+}
+
+void CheckpointWriter::publish(std::size_t written) {
+  written_ = static_cast<std::uint32_t>(written);
   written_.notify_all();
 }
 
 std::span<const std::byte> CheckpointWriter::bytes_of(std::size_t index, std::uint64_t offset) {
-  // Asking for the next tensor means that the one before is written.
-  written_ = static_cast<std::uint32_t>(index);
-  written_.notify_all();
+  // Asking for the next tensor means that the one before was taken: steps need not wait for the disk.
+  publish(index);
+  if (index == request_.tensors.size()) return {};
   if (offset == 0 && request_.before_each) request_.before_each();
   const KeptTensor& kept = request_.tensors[index];
   const std::uint64_t left = request_.graph[kept.tensor].bytes.count - offset;

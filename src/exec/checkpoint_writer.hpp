@@ -46,6 +46,7 @@ class CheckpointWriter {
 
  private:
   void run();
+  void publish(std::size_t written);
   std::span<const std::byte> bytes_of(std::size_t index, std::uint64_t offset);
 
   const Request request_;

@@ -35,7 +35,10 @@ void Runner::carry_out(Perform perform_one) {
 
 void Runner::step(const StepContext& context, CheckpointWriter* saving) {
   carry_out([&](const Action& action, const auto& what) {
-    if (saving != nullptr) saving->wait_before(action.instruction);
+    if (saving != nullptr) {
+      saving->wait_before(action.instruction);
+      clock_ = now();  // what was waited for is nobody's time
+    }
     perform(action, what, context);
   });
 }

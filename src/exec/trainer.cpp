@@ -4,6 +4,8 @@
 #include <omp.h>
 #include <unistd.h>
 
+#include <random>
+
 #include "base/check.hpp"
 #include "exec/access_count.hpp"
 #include "exec/initialise.hpp"
@@ -129,17 +131,20 @@ Result<void> Trainer::change_plan(const VerifiedPlan& plan, const Machine& machi
   if (const auto fits = require_fitting(state_->program, plan.plan(), machine); !fits) return fits;
   if (const auto fits = require_room(state_->tiers, plan->budget, machine); !fits) return fits;
   if (const auto before = finish_checkpoint(); !before) return before;
-  const auto file = folder / fmt::format(".terrace-state-{}", getpid());
+  // Others may have the same folder, and the same process number elsewhere.
+  const auto file = folder / fmt::format(".terrace-state-{}-{:08x}", getpid(), std::random_device()());
   if (const auto saved = save_checkpoint(file); !saved) return saved;
-  state_->follow(plan.plan(), machine);
+  state_->fail("its plan was changed in part", {});
   try {
+    state_->follow(plan.plan(), machine);
     load_checkpoint(file).value();
-  } catch (const EnvironmentError& error) {
+  } catch (const std::exception& error) {
     throw EnvironmentError(
         fmt::format("{}; {} holds the state after step {}", error.what(), file.native(), state_->steps),
-        error.place());
+        {"", file.native(), 0, 0});
   }
-  std::filesystem::remove(file);
+  std::error_code left;
+  std::filesystem::remove(file, left);
   return {};
 }
 

@@ -29,6 +29,7 @@ Result<void> Trainer::save_weights(const std::filesystem::path& path) const {
   return safetensors::write(path, tensors,
                             {{"model", state_->graph().name}, {"steps", std::to_string(state_->steps)}},
                             [&](std::size_t i, std::uint64_t) {
+                              if (i == tensors.size()) return std::span<const std::byte>{};
                               values = {};  // before the next is read, so that there is one at a time
                               values = read(tensors[i].name);
                               return std::as_bytes(std::span(values));

@@ -1,6 +1,8 @@
 #include "exec/adjuster.hpp"
 
 #include "exec/planned.hpp"
+#include "terrace/error.hpp"
+#include "tiers/fake.hpp"
 
 namespace terrace {
 namespace {
@@ -167,6 +169,37 @@ TEST(ChangePlan, IsRefusedWhereThePlanDoesNotFit) {
   EXPECT_FALSE(trainer.change_plan(plan_for(program, slow), slow.machine, folder / "missing"));
   Trainer reference = start_unlimited(small_resnet());
   EXPECT_EQ(step(trainer, 0), step(reference, 0));
+}
+
+TEST(ChangePlan, ThatFailsHalfWayLeavesTheStateInAFileAndSaysSo) {
+  const TemporaryFolder folder;
+  FakeTier* tier = nullptr;
+  const auto open = [&](const TierSpec& spec) {
+    auto opened = open_tier(spec);
+    if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
+    return opened;
+  };
+  const SlowTier slow = fake_blocks();
+  const Program program = compile(small_resnet(), 1).value();
+  Trainer trainer = start(small_resnet(), slow, {.seed = 1, .learning_rate = 0.01F, .open = open});
+  Trainer reference = start_unlimited(small_resnet());
+  step(trainer, 0);
+  step(reference, 0);
+  tier->fail(3, FakeTier::Fault::io_error, Access::write);
+  std::string message;
+  try {
+    (void)trainer.change_plan(plan_for(program, slow), slow.machine, folder / ".");
+  } catch (const EnvironmentError& error) {
+    message = error.what();
+  }
+  EXPECT_NE(message.find(".terrace-state-"), std::string::npos) << message;
+  EXPECT_TRUE(trainer.failed());
+  EXPECT_THROW(step(trainer, 1), EnvironmentError);
+  std::filesystem::path left;
+  for (const auto& entry : std::filesystem::directory_iterator(folder / ".")) left = entry.path();
+  trainer.load_checkpoint(left).value();
+  EXPECT_EQ(step(trainer, 1), step(reference, 1));
+  expect_same_state(trainer, reference);
 }
 
 }  // namespace

@@ -2,8 +2,8 @@
 // wherever nothing holds them back.
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
+#include <thread>
 
 #include "exec/checkpoint_source.hpp"
 #include "exec/planned.hpp"
@@ -41,25 +41,37 @@ TEST(BackgroundCheckpoint, HoldsWhatWasThereWhenItWasStarted) {
   }
 }
 
-TEST(BackgroundCheckpoint, HoldsWhatWasThereWithAllMemory) {
+TEST(BackgroundCheckpoint, IsWrittenBeforeTheNextOneIsStarted) {
   const TemporaryFolder folder;
   Trainer trainer = Trainer::start(compile(small_mobilenet(), 1).value(), with_a_slow_writer()).value();
-  Trainer reference = start_unlimited(small_mobilenet());
-  const auto last =
-      std::find_if(trainer.program().graph.tensors.rbegin(), trainer.program().graph.tensors.rend(),
-                   [](const Tensor& tensor) { return tensor.persistent; });
-  const std::string weight = last->name;
   trainer.start_checkpoint(folder / "none").value();
   step(trainer, 0);
-  trainer.start_checkpoint(folder / "one").value();  // the one before is written then
+  trainer.start_checkpoint(folder / "one").value();
   Trainer resumed = start_unlimited(small_mobilenet());
   resumed.load_checkpoint(folder / "none").value();
-  expect_same_state(resumed, reference);
-  trainer.write(weight, std::vector<float>(trainer.read(weight).size(), 3.0F));
+  expect_same_state(resumed, start_unlimited(small_mobilenet()));
+}
+
+/// Whoever writes tensors between steps waits for the checkpoint, whose writer is held until then.
+TEST(BackgroundCheckpoint, IsNotDisturbedByWritingATensor) {
+  const TemporaryFolder folder;
+  std::atomic<bool> held{true};
+  TrainerOptions options = with_a_slow_writer();
+  options.before_each_kept = [&] { held.wait(true); };
+  Trainer trainer = Trainer::start(compile(small_resnet(), 1).value(), options).value();
+  const std::vector<float> before = trainer.read("fc.weight");
+  trainer.start_checkpoint(folder / "before").value();
+  std::thread letting_go([&] {
+    usleep(20'000);  // by then the tensor is written, if nothing waits
+    held = false;
+    held.notify_all();
+  });
+  trainer.write("fc.weight", std::vector<float>(before.size(), 3.0F));
+  letting_go.join();
   trainer.finish_checkpoint().value();
-  step(reference, 0);
-  resumed.load_checkpoint(folder / "one").value();
-  expect_same_state(resumed, reference);
+  EXPECT_EQ(trainer.read("fc.weight")[0], 3.0F);
+  trainer.load_checkpoint(folder / "before").value();
+  EXPECT_EQ(trainer.read("fc.weight"), before);
 }
 
 TEST(BackgroundCheckpoint, SurvivesAStepThatFails) {
@@ -119,6 +131,35 @@ TEST(BackgroundCheckpoint, IsReadFromTheRegionThatKeepsItsValueLongest) {
     ASSERT_NE(copy, nullptr) << "the first to change it is its way back";
     EXPECT_EQ(copy->to, TierId{1});
   }
+}
+
+/// A weight in both tiers at the start; what changes it, and where, decides from where and until when it is
+/// read.
+TEST(BackgroundCheckpoint, IsReadUntilTheFirstInstructionThatMayChangeARegion) {
+  Graph graph;
+  graph.tensors.resize(2);
+  graph.tensors[0].persistent = true;
+  const TensorId weight{0}, other{1};
+  const TierId fast{0}, slow{1};
+  Kernel update;
+  update.inputs = {{other, {}, {}, {}}};
+  update.outputs = {{weight, {}, {}, {}}};
+  graph.kernels = {update};
+  Plan plan;
+  plan.start = {{weight, fast, 64}, {weight, slow, 128}};
+  const auto kept = [&](std::vector<Instruction> instructions) {
+    plan.instructions = std::move(instructions);
+    const auto all = kept_tensors(graph, plan);
+    EXPECT_EQ(all.size(), 1U);
+    return std::tuple(all[0].place.tier, all[0].place.offset, all[0].until);
+  };
+  const Copy out{{weight}, fast, slow, 0}, in{{weight}, slow, fast, 1};
+  const terrace::Run on_fast{{0}, 0, {slow, fast}}, on_slow{{0}, 0, {fast, slow}};
+  EXPECT_EQ(kept({on_fast, out}), std::tuple(slow, 128U, 1U));
+  EXPECT_EQ(kept({on_slow, in}), std::tuple(fast, 64U, 1U));
+  EXPECT_EQ(kept({Free{weight, fast}, Free{other, slow}, Free{weight, slow}}), std::tuple(slow, 128U, 2U));
+  EXPECT_EQ(kept({Free{weight, slow}, Free{other, slow}, on_fast}), std::tuple(fast, 64U, 2U));
+  EXPECT_EQ(kept({on_slow}), std::tuple(fast, 64U, 1U)) << "never changed";
 }
 
 }  // namespace
