@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "planners/link_use.hpp"
+
 namespace terrace {
 namespace {
 
@@ -62,10 +64,8 @@ void PrefetchWriter::plan_occupancy() {
 Seconds PrefetchWriter::transfer(TensorId tensor, bool out) {
   const TierId tier = writer_.spilled_to(tensor);
   const Link& link = out ? *request_.machine.link({0}, tier) : *request_.machine.link(tier, {0});
-  // A device that cannot do both at once is one lane.
-  const bool shared = link.both_ways < 0.75;
-  Seconds& lane = free_at_[2 * tier.index + (out || shared ? 0 : 1)];
-  lane = std::max(lane, now_) + link.time(writer_.fast_size(tensor)) / link.while_computing;
+  Seconds& lane = free_at_[2 * tier.index + (out || is_one_lane(link) ? 0 : 1)];
+  lane = std::max(lane, now_) + time_beside_kernels(link, writer_.fast_size(tensor));
   return lane;
 }
 

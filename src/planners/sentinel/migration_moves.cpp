@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "planners/link_use.hpp"
 #include "planners/sentinel/migration_writer.hpp"
 
 namespace terrace::sentinel {
@@ -147,14 +148,11 @@ std::vector<std::uint32_t> MigrationWriter::copy_runs(const Unit& unit, TierId f
 std::size_t MigrationWriter::lane(TierId from, TierId to) const {
   const bool out = from == TierId{0};
   const TierId tier = out ? to : from;
-  // A device that cannot do both at once is one lane.
-  const bool shared = machine_.link(from, to)->both_ways < 0.75;
-  return 2 * std::size_t{tier.index} + (out || shared ? 0 : 1);
+  return 2 * std::size_t{tier.index} + (out || is_one_lane(*machine_.link(from, to)) ? 0 : 1);
 }
 
 Seconds MigrationWriter::transfer_end(TierId from, TierId to, Bytes size) const {
-  const Link& link = *machine_.link(from, to);
-  return std::max(free_at_[lane(from, to)], now_) + link.time(size) / link.while_computing;
+  return std::max(free_at_[lane(from, to)], now_) + time_beside_kernels(*machine_.link(from, to), size);
 }
 
 std::uint32_t MigrationWriter::kernel_at(Seconds time, std::uint32_t from) const {
