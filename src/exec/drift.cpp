@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profile/measurements.hpp"
+
 namespace terrace {
 namespace {
 
@@ -34,12 +36,6 @@ Seconds busy(const Plan& plan, const Timeline& timeline, const Link& link) {
 
 double ratio(Seconds measured, Seconds predicted) {
   return measured > Seconds{0} && predicted > Seconds{0} ? measured / predicted : 1;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 }  // namespace
