@@ -227,18 +227,9 @@ void outlive_signals() {
 
 int main(int argc, char** argv) {
   using namespace terrace::bench;
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  try {
-    if (arguments.size() == 2 && arguments[0] == "--contender") {
-      obey(json::parse(arguments[1]));
-      return 0;
-    }
+  return contender_main(argc, argv, [argv](const std::vector<std::string>& arguments) {
     const Request request = request_of(argv[0], arguments);
     outlive_signals();
     run(request);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 1;
-  }
+  });
 }

@@ -132,4 +132,21 @@ inline void obey(const nlohmann::json& task) {
   }
 }
 
+/// The main of a benchmark that starts itself as its own contenders.
+template <class Run>
+int contender_main(int argc, char** argv, Run run) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  try {
+    if (arguments.size() == 2 && arguments[0] == "--contender") {
+      obey(nlohmann::json::parse(arguments[1]));
+    } else {
+      run(arguments);
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
+}
+
 }  // namespace terrace::bench

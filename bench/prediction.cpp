@@ -236,16 +236,6 @@ Request request_of(const std::string& program, const std::vector<std::string>& a
 
 int main(int argc, char** argv) {
   using namespace terrace::bench;
-  const std::vector<std::string> arguments(argv + 1, argv + argc);
-  try {
-    if (arguments.size() == 2 && arguments[0] == "--contender") {
-      obey(json::parse(arguments[1]));
-    } else {
-      run(request_of(argv[0], arguments));
-    }
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 1;
-  }
+  return contender_main(
+      argc, argv, [argv](const std::vector<std::string>& arguments) { run(request_of(argv[0], arguments)); });
 }
