@@ -2,7 +2,6 @@
 
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"
-#include "tiers/fake.hpp"
 
 namespace terrace {
 namespace {
@@ -174,14 +173,9 @@ TEST(ChangePlan, IsRefusedWhereThePlanDoesNotFit) {
 TEST(ChangePlan, ThatFailsHalfWayLeavesTheStateInAFileAndSaysSo) {
   const TemporaryFolder folder;
   FakeTier* tier = nullptr;
-  const auto open = [&](const TierSpec& spec) {
-    auto opened = open_tier(spec);
-    if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
-    return opened;
-  };
   const SlowTier slow = fake_blocks();
   const Program program = compile(small_resnet(), 1).value();
-  Trainer trainer = start(small_resnet(), slow, {.seed = 1, .learning_rate = 0.01F, .open = open});
+  Trainer trainer = start(small_resnet(), slow, {.seed = 1, .learning_rate = 0.01F, .open = opening(tier)});
   Trainer reference = start_unlimited(small_resnet());
   step(trainer, 0);
   step(reference, 0);

@@ -8,7 +8,6 @@
 #include "exec/checkpoint_source.hpp"
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"
-#include "tiers/fake.hpp"
 
 namespace terrace {
 namespace {
@@ -82,11 +81,7 @@ TEST(BackgroundCheckpoint, SurvivesAStepThatFails) {
   options.before_each_kept = [&] {
     while (waiting) usleep(kPause);
   };
-  options.open = [&](const TierSpec& spec) {
-    auto opened = open_tier(spec);
-    if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
-    return opened;
-  };
+  options.open = opening(tier);
   Trainer trainer = start(small_resnet(), fake_blocks(), options);
   step(trainer, 0);
   trainer.start_checkpoint(folder / "one").value();

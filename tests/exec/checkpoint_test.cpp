@@ -7,7 +7,6 @@
 
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"
-#include "tiers/fake.hpp"
 
 namespace terrace {
 namespace {
@@ -39,12 +38,8 @@ TEST(Checkpoint, ContinuesWithTheSameBitsUnderAnyPlan) {
 TEST(Checkpoint, RevivesATrainerWhoseStepFailed) {
   const TemporaryFolder folder;
   FakeTier* tier = nullptr;
-  const auto open = [&](const TierSpec& spec) {
-    auto opened = open_tier(spec);
-    if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
-    return opened;
-  };
-  Trainer trainer = start(small_resnet(), fake_blocks(), {.seed = 1, .learning_rate = 0.01F, .open = open});
+  Trainer trainer =
+      start(small_resnet(), fake_blocks(), {.seed = 1, .learning_rate = 0.01F, .open = opening(tier)});
   Trainer unlimited = start_unlimited(small_resnet());
   step(trainer, 0);
   step(unlimited, 0);

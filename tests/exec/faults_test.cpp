@@ -11,13 +11,7 @@ namespace {
 struct Faulty {
   explicit Faulty(const SlowTier& slow) : trainer(start(small_resnet(), slow, options())) {}
 
-  TrainerOptions options() {
-    return {.seed = 1, .learning_rate = 0.01F, .open = [this](const TierSpec& spec) {
-              auto opened = open_tier(spec);
-              if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
-              return opened;
-            }};
-  }
+  TrainerOptions options() { return {.seed = 1, .learning_rate = 0.01F, .open = opening(tier)}; }
 
   FakeTier* tier = nullptr;
   Trainer trainer;

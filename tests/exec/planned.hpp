@@ -9,6 +9,7 @@
 
 #include "exec/nets.hpp"
 #include "exec/spill_plan.hpp"
+#include "tiers/fake.hpp"
 #include "tiers/temporary_folder.hpp"
 
 namespace terrace {
@@ -48,6 +49,15 @@ inline Trainer start(const Graph& graph, const SlowTier& slow,
                      unsigned threads = 1) {
   const Program program = compile(graph, threads).value();
   return Trainer::start(program, plan_for(program, slow), slow.machine, options).value();
+}
+
+/// Opens tiers as ever, and shows the fake one.
+inline auto opening(FakeTier*& tier) {
+  return [&tier](const TierSpec& spec) {
+    auto opened = open_tier(spec);
+    if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
+    return opened;
+  };
 }
 
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
