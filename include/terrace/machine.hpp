@@ -37,6 +37,16 @@ struct SizedRate {
   bool operator==(const SizedRate&) const = default;
 };
 
+/// What a number of copying threads makes of a link between memories: for whoever chooses that number, which
+/// is `threads=` in the spec of the tier that is copied to.
+struct ThreadedRate {
+  unsigned threads = 1;
+  BytesPerSecond rate;         ///< of large transfers, alone
+  double compute_loss = 0;     ///< as of the link
+  double while_computing = 1;  ///< as of the link
+  bool operator==(const ThreadedRate&) const = default;
+};
+
 /// A way from one tier to another.
 struct Link {
   TierId from, to;
@@ -45,7 +55,8 @@ struct Link {
   double both_ways = 1;     ///< share of the rate that is left while the opposite link is busy, too
   double compute_loss = 0;  ///< share of the kernels' speed that is lost while the link is busy
   unsigned threads = 1;     ///< copying threads the rates were measured with
-  double while_computing = 1;  ///< share of the rate that is left while kernels run
+  double while_computing = 1;                 ///< share of the rate that is left while kernels run
+  std::vector<ThreadedRate> by_threads = {};  ///< numbers of threads ascend; empty: not measured
   bool operator==(const Link&) const = default;
 
   /// How long one transfer takes when nothing else happens. Above the largest size its rate stays; below the

@@ -66,6 +66,10 @@ struct LinkStatistics {
   BytesPerSecond bandwidth() const { return busy.count() > 0 ? bytes / busy : BytesPerSecond{}; }
 };
 
+/// Threads that should copy memory: as many as the tier that asks for most in its spec (`threads=`), else
+/// two.
+unsigned copy_helpers(const std::vector<Tier*>& tiers);
+
 struct MoverOptions {
   unsigned helpers = 2;     ///< threads that copy memory; 0 = whoever waits does the work
   Bytes chunk{1u << 20};    ///< memory is copied in chunks of this, so that urgent work can overtake

@@ -11,7 +11,8 @@
 //   dax:/mnt/pmem/terrace:64GiB  dax:/dev/dax0.0:64GiB      a mapped file or device
 //       keep
 //   file:/data/spill:200GiB                                 a disk
-//       keep, block=4MiB, depth=32, pool (no io_uring), buffered (accept the page cache)
+//       keep, block=4MiB, depth=32, pool (no io_uring), buffered (accept the page cache), read=1GB/s and
+//       write=1GB/s (ask no more of it, which leaves more of the cores to kernels)
 //   emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns   memory that behaves as slow as declared
 //       huge
 //   fake:1MiB                                               for tests: scripted faults
@@ -47,8 +48,8 @@ struct TierSpec {
   Bytes capacity;
   std::string path;               ///< dax and file
   std::vector<NodeWeight> nodes;  ///< numa
-  BytesPerSecond read_rate;       ///< emulated
-  BytesPerSecond write_rate;      ///< emulated
+  BytesPerSecond read_rate;       ///< emulated: how fast it is; file: no faster than that, 0 = no limit
+  BytesPerSecond write_rate;      ///< the same
   Seconds latency{0};             ///< emulated
   bool huge_pages = false;        ///< dram, numa, emulated
   bool keep = false;              ///< dax and file: leave the file behind

@@ -65,11 +65,33 @@ void print_links(const Machine& machine) {
   table.print();
 }
 
+/// What the number of copying threads changes, of links between memories.
+void print_threads(const Machine& machine) {
+  Table table({{"link, by copying threads"},
+               {"threads", Align::right},
+               {"GB/s", Align::right},
+               {"beside kernels", Align::right},
+               {"kernels lose", Align::right}});
+  bool any = false;
+  for (const Link& link : machine.links) {
+    for (const ThreadedRate& one : link.by_threads) {
+      table.add({fmt::format("{} > {}", machine[link.from].name, machine[link.to].name),
+                 std::to_string(one.threads), gigabytes(one.rate), percent(one.while_computing),
+                 percent(one.compute_loss)});
+      any = true;
+    }
+  }
+  if (!any) return;
+  fmt::print("\n");
+  table.print();
+}
+
 void print(const Machine& machine) {
   fmt::print("{}, {} threads: {:.0f} GFLOP/s in single precision\n\n", machine.compute.name,
              machine.compute.threads, machine.compute.flops_per_second / 1e9);
   print_tiers(machine);
   print_links(machine);
+  print_threads(machine);
   fmt::print("\n{}\n", machine.source);
 }
 

@@ -85,7 +85,8 @@ std::vector<std::string> cells(const Request& request, const Workload& workload,
   for (const Traffic& traffic : predicted.moved) moved += traffic.bytes;
   cells.push_back(fmt::format("{:.4f}", predicted.step.count()));
   if (request.real) {
-    cells.push_back(row.measured_steps.empty() ? "-" : fmt::format("{:.4f}", median(row.measured_steps)));
+    cells.push_back(row.measured_steps.empty() ? "-"
+                                               : fmt::format("{:.4f}", median_or_zero(row.measured_steps)));
   }
   cells.insert(cells.end(),
                {fmt::format("{:.4f}", predicted.bound.count()), gap_text(predicted.gap()), readable(moved),

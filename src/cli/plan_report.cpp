@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/median.hpp"
 #include "cli/model_batch.hpp"
 
 namespace terrace::cli {
@@ -34,12 +35,7 @@ PlanRow plan_row(const Workload& workload, const Profile& profile, const std::ve
   return row;
 }
 
-double median(std::vector<double> numbers) {
-  if (numbers.empty()) return 0;
-  std::sort(numbers.begin(), numbers.end());
-  const std::size_t half = numbers.size() / 2;
-  return numbers.size() % 2 == 1 ? numbers[half] : std::midpoint(numbers[half - 1], numbers[half]);
-}
+double median_or_zero(const std::vector<double>& numbers) { return numbers.empty() ? 0 : median(numbers); }
 
 std::string gap_text(double gap) { return fmt::format("{:.1f}%", std::abs(gap) < 5e-4 ? 0 : gap * 100); }
 

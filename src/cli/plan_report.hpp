@@ -25,8 +25,8 @@ struct PlanRow {
 PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
                  const std::string& planner);
 
-/// Of sorted or unsorted numbers; 0 of none.
-double median(std::vector<double> numbers);
+/// The median; 0 of none.
+double median_or_zero(const std::vector<double>& numbers);
 
 /// `12.3%`. A plan as fast as the bound may differ from it by rounding.
 std::string gap_text(double gap);

@@ -49,7 +49,7 @@ nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
           {"least_budget_bytes", run.planned.least.bytes.count},
           {"peak_bytes", peak_json(run.machine, record.peak)},
           {"moved_bytes", moved_json(run.machine, record.moved)},
-          {"exposed_seconds", median(record.exposed_seconds)},
+          {"exposed_seconds", median_or_zero(record.exposed_seconds)},
           {"predicted_step_seconds", predicted.step.count()},
           {"predicted_exposed_seconds", predicted.exposed.count()},
           {"bound_seconds", predicted.bound.count()},
@@ -70,7 +70,7 @@ void print_planned(const PlannedRun& run, const Program& program, const TrainRec
                   readable(program.peak), readable(run.planned.least.bytes)));
   row("peak", peak_text(run.machine, record.peak));
   row("moved in a step", moved_text(run.machine, record.moved));
-  row("exposed", fmt::format("{:.4f} s of a step", median(record.exposed_seconds)));
+  row("exposed", fmt::format("{:.4f} s of a step", median_or_zero(record.exposed_seconds)));
   for (const PlannedAgain& one : record.planned_again) {
     row("planned again",
         fmt::format("after step {}: the computer had drifted by a factor of {:.2f}, which makes {:.4f} s a "
@@ -92,7 +92,7 @@ nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, con
       {"peak_bytes", {{"dram", program.arena.count}}},
       {"graph_peak_bytes", program.peak.count},
       {"step_seconds", record.step_seconds},
-      {"median_step_seconds", median(record.step_seconds)},
+      {"median_step_seconds", median_or_zero(record.step_seconds)},
       {"loss", record.loss},
       {"moved_bytes", nlohmann::json::object()},
       {"exposed_seconds", 0.0},
@@ -118,7 +118,7 @@ void print_summary(const TrainRequest& request, const TrainSetup& setup, const T
                            static_cast<double>(parameters(program.graph)) / 1e6, program.threads));
   row("run", how_it_ended(request, record));
   if (record.steps() > 0) {
-    row("median step", fmt::format("{:.4f} s", median(record.step_seconds)));
+    row("median step", fmt::format("{:.4f} s", median_or_zero(record.step_seconds)));
     row("throughput", fmt::format("{:.1f} samples/s", samples_per_second(setup, record)));
     row("final loss", fmt::format("{:.6f}", record.loss.back()));
   }

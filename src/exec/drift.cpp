@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "profile/measurements.hpp"
+#include "base/median.hpp"
 
 namespace terrace {
 namespace {

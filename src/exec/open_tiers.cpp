@@ -130,6 +130,7 @@ void OpenTiers::start_mover() {
   }
   MoverOptions options;
   options.bounce = kBounce;
+  options.helpers = copy_helpers(moved);
   mover_ = std::make_unique<Mover>(std::move(moved), options);
 }
 

@@ -14,8 +14,9 @@ inline const std::vector<std::string_view> kMachine{"format",  "version", "name"
 inline const std::vector<std::string_view> kCompute{"name", "threads", "flops_per_second"};
 inline const std::vector<std::string_view> kTier{"name",    "capacity",    "addressable", "read", "write",
                                                  "latency", "granularity", "price",       "spec"};
-inline const std::vector<std::string_view> kLink{"from",         "to",      "rates",          "both_ways",
-                                                 "compute_loss", "threads", "while_computing"};
+inline const std::vector<std::string_view> kLink{"from",         "to",      "rates",           "both_ways",
+                                                 "compute_loss", "threads", "while_computing", "by_threads"};
+inline const std::vector<std::string_view> kThreaded{"threads", "rate", "compute_loss", "while_computing"};
 inline const std::vector<std::string_view> kRate{"size", "rate"};
 
 }  // namespace terrace::machine_keys

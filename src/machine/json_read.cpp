@@ -78,6 +78,16 @@ SizedRate read_rate(const JsonValue& json) {
   return point;
 }
 
+ThreadedRate read_threaded(const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kThreaded);
+  ThreadedRate one;
+  read(object.need("threads"), one.threads);
+  read(object.need("rate"), one.rate);
+  read_if(object, "compute_loss", one.compute_loss);
+  read_if(object, "while_computing", one.while_computing);
+  return one;
+}
+
 TierId tier_named(const Machine& machine, const JsonValue& json) {
   for (std::uint32_t i = 0; i < machine.tiers.size(); ++i) {
     if (machine.tiers[i].name == json.text()) return TierId{i};
@@ -95,6 +105,7 @@ Link read_link(const Machine& machine, const JsonValue& json) {
   read_if(object, "compute_loss", link.compute_loss);
   read_if(object, "threads", link.threads);
   read_if(object, "while_computing", link.while_computing);
+  if (const auto counts = object.find("by_threads")) read_all(*counts, link.by_threads, read_threaded);
   return link;
 }
 

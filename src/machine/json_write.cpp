@@ -28,13 +28,19 @@ Json link_json(const Machine& machine, const Link& link) {
   Json rates = Json::array();
   for (const SizedRate& point : link.rates)
     rates.push_back({{"size", point.size.count}, {"rate", point.rate.value}});
-  return {{"from", machine[link.from].name},
-          {"to", machine[link.to].name},
-          {"rates", std::move(rates)},
-          {"both_ways", link.both_ways},
-          {"compute_loss", link.compute_loss},
-          {"threads", link.threads},
-          {"while_computing", link.while_computing}};
+  Json json{{"from", machine[link.from].name},
+            {"to", machine[link.to].name},
+            {"rates", std::move(rates)},
+            {"both_ways", link.both_ways},
+            {"compute_loss", link.compute_loss},
+            {"threads", link.threads},
+            {"while_computing", link.while_computing}};
+  for (const ThreadedRate& one : link.by_threads)
+    json["by_threads"].push_back({{"threads", one.threads},
+                                  {"rate", one.rate.value},
+                                  {"compute_loss", one.compute_loss},
+                                  {"while_computing", one.while_computing}});
+  return json;
 }
 
 Json machine_json(const Machine& machine) {

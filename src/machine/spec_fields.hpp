@@ -32,11 +32,12 @@ constexpr unsigned bits(auto... kinds) { return (... | (1u << static_cast<unsign
 constexpr unsigned kEveryKind = (1u << kKinds.size()) - 1;
 constexpr unsigned kMemoryKinds = bits(TierKind::dram, TierKind::numa, TierKind::emulated);
 constexpr unsigned kPathKinds = bits(TierKind::dax, TierKind::file);
+constexpr unsigned kPacedKinds = bits(TierKind::file, TierKind::emulated);
 
 /// In the order they are printed.
 constexpr std::array kOptions{
-    Option{"read", &TierSpec::read_rate, bits(TierKind::emulated)},
-    Option{"write", &TierSpec::write_rate, bits(TierKind::emulated)},
+    Option{"read", &TierSpec::read_rate, kPacedKinds},
+    Option{"write", &TierSpec::write_rate, kPacedKinds},
     Option{"latency", &TierSpec::latency, bits(TierKind::emulated)},
     Option{"huge", &TierSpec::huge_pages, kMemoryKinds},
     Option{"keep", &TierSpec::keep, kPathKinds},

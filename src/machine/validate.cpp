@@ -97,16 +97,33 @@ Complaint in_rates(const std::vector<SizedRate>& rates) {
   return {};
 }
 
+/// Of a link, or of one number of its threads.
+Complaint in_copying(const auto& copying) {
+  if (!(copying.compute_loss >= 0 && copying.compute_loss <= 1))
+    return complain("compute_loss is {}, not a share from 0 to 1", copying.compute_loss);
+  if (copying.threads == 0) return "no thread copies";
+  if (!(copying.while_computing > 0 && copying.while_computing <= 1))
+    return complain("while_computing is {}, not a share above 0 and up to 1", copying.while_computing);
+  return {};
+}
+
+Complaint in_threads(const std::vector<ThreadedRate>& counts) {
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (const auto wrong = in_copying(counts[i])) return complain("by_threads[{}]: {}", i, *wrong);
+    if (!is_positive(counts[i].rate.value))
+      return complain("by_threads[{}]: its rate is {}, not above zero", i, counts[i].rate.value);
+    if (i > 0 && counts[i].threads <= counts[i - 1].threads)
+      return complain("the threads of by_threads[{}] and by_threads[{}] do not ascend", i - 1, i);
+  }
+  return {};
+}
+
 Complaint in_link(const Link& link) {
   if (auto wrong = in_rates(link.rates)) return wrong;
   if (!(link.both_ways > 0 && link.both_ways <= 1))
     return complain("both_ways is {}, not a share above 0 and up to 1", link.both_ways);
-  if (!(link.compute_loss >= 0 && link.compute_loss <= 1))
-    return complain("compute_loss is {}, not a share from 0 to 1", link.compute_loss);
-  if (link.threads == 0) return "no thread copies";
-  if (!(link.while_computing > 0 && link.while_computing <= 1))
-    return complain("while_computing is {}, not a share above 0 and up to 1", link.while_computing);
-  return {};
+  if (auto wrong = in_copying(link)) return wrong;
+  return in_threads(link.by_threads);
 }
 
 Complaint in_links(const Machine& machine) {

@@ -63,7 +63,7 @@ void BlockEngine::stop() noexcept {
 }
 
 void BlockEngine::run() noexcept {
-  work_in_background();
+  work_in_short_turns();
   try {
     serve();
   } catch (...) {

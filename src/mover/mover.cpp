@@ -162,6 +162,12 @@ LinkStatistics Mover::statistics(TierId from, TierId to) const {
 
 Bytes Mover::bounce_bytes() const noexcept { return impl_->engines->bounce_bytes(); }
 
+unsigned copy_helpers(const std::vector<Tier*>& tiers) {
+  unsigned most = 0;
+  for (const Tier* tier : tiers) most = std::max(most, tier->description().spec.threads);
+  return most > 0 ? most : MoverOptions{}.helpers;
+}
+
 unsigned Mover::helpers() const noexcept { return impl_->engines->memory().helpers(); }
 
 }  // namespace terrace

@@ -40,14 +40,12 @@ void require_sense(const CalibrateOptions& options) {
 class Calibration {
  public:
   explicit Calibration(const CalibrateOptions& options)
-      : options_(options), threads_(options.threads > 0 ? options.threads : probe_cores().usable()) {
-    const std::size_t tiers = options.slow.size() + 1;
-    steps_ = 1 + tiers + 1 + 3 * tiers * (tiers - 1);
-  }
+      : options_(options), threads_(options.threads > 0 ? options.threads : probe_cores().usable()) {}
 
   Result<Machine> run() {
     // A tier that cannot be opened is met before anything takes time.
     if (auto opened = open_all(); !opened) return opened.error();
+    count_steps();
     const ProcessorUse before = processor_use();
     if (auto computed = measure_compute(); !computed) return computed.error();
     for (std::size_t i = 0; i < tiers_.size(); ++i) measure_tier(i);
@@ -60,6 +58,14 @@ class Calibration {
   }
 
  private:
+  void count_steps() {
+    steps_ = 1 + tiers_.size() + 1;
+    for (const auto& from : tiers_) {
+      for (const auto& to : tiers_)
+        if (from != to) steps_ += 3 + thread_counts(*from, *to).size();
+    }
+  }
+
   void next(const std::string& what) {
     options_.progress(what, static_cast<double>(done_++) / static_cast<double>(steps_));
   }
@@ -125,7 +131,7 @@ class Calibration {
   LinkSamples measure_link(LinkBench& bench, TierId from, TierId to) {
     const std::string name = fmt::format("{} > {}", to_string(measured_.tiers[from.index].spec.kind),
                                          to_string(measured_.tiers[to.index].spec.kind));
-    const Bytes busy = std::min(kBusySize, options_.sizes.back());
+    const Bytes busy = busy_size();
     LinkSamples samples{from, to, {}, {}, {}, {}, bench.threads(from, to)};
     next(name);
     for (const Bytes size : options_.sizes)
@@ -139,8 +145,25 @@ class Calibration {
       samples.compute.push_back(shares.compute);
       samples.while_computing.push_back(shares.link);
     }
+    for (const unsigned threads : thread_counts(*tiers_[from.index], *tiers_[to.index])) {
+      next(fmt::format("{}, {} threads", name, threads));
+      samples.by_threads.push_back(measure_threads(bench, threads, from, to));
+    }
     return samples;
   }
+
+  ThreadedSamples measure_threads(LinkBench& bench, unsigned threads, TierId from, TierId to) const {
+    ThreadedSamples samples{threads, {}, {}, {}};
+    for (unsigned round = 0; round < options_.rounds; ++round) {
+      const auto copying = bench.with_threads(threads, from, to, busy_size(), options_.round);
+      samples.rate.push_back(copying.rate.value);
+      samples.compute.push_back(copying.beside.compute);
+      samples.while_computing.push_back(copying.beside.link);
+    }
+    return samples;
+  }
+
+  Bytes busy_size() const { return std::min(kBusySize, options_.sizes.back()); }
 
   /// The smallest transfer there is.
   void measure_block_latency(LinkBench& bench, TierId tier) {

@@ -143,7 +143,10 @@ void compute_pass(std::vector<float>& operand) {
 }  // namespace
 
 LinkBench::LinkBench(std::vector<Tier*> tiers, Bytes area)
-    : tiers_(std::move(tiers)), half_(area / 2), operand_(kOperand, 1.0F), mover_(tiers_) {
+    : tiers_(std::move(tiers)),
+      half_(area / 2),
+      operand_(kOperand, 1.0F),
+      mover_(tiers_, {.helpers = copy_helpers(tiers_)}) {
   fill(area);
 }
 
@@ -174,18 +177,39 @@ double LinkBench::both_ways(TierId from, TierId to, Bytes size, Seconds round) {
   return alone / both;
 }
 
-LinkBench::Shares LinkBench::beside_compute(TierId from, TierId to, Bytes size, Seconds round) {
+LinkBench::Copying LinkBench::beside_compute(Mover& mover, TierId from, TierId to, Bytes size,
+                                             Seconds round) {
   const auto compute = [this] { compute_pass(operand_); };
   const Seconds alone = repeat(round, compute);
   // Shared, for a step is copied and a transfer cannot be.
-  const auto background = std::make_shared<Background>(mover_, Walk(from, to, size, 0, half_));
+  const auto background = std::make_shared<Background>(mover, Walk(from, to, size, 0, half_));
   Meanwhile copying([background] { (*background)(); });
   Seconds idle{0}, beside{0};
   const double free = transfers_while(
       *background, round, [round] { std::this_thread::sleep_for(round); }, idle);
   const double shared = transfers_while(*background, round, compute, beside);
   copying.end();
-  return {alone / beside, free > 0 ? shared / free : 1};
+  return {{free * static_cast<double>(size.count)}, {alone / beside, free > 0 ? shared / free : 1}};
+}
+
+LinkBench::Shares LinkBench::beside_compute(TierId from, TierId to, Bytes size, Seconds round) {
+  return beside_compute(mover_, from, to, size, round).beside;
+}
+
+LinkBench::Copying LinkBench::with_threads(unsigned threads, TierId from, TierId to, Bytes size,
+                                           Seconds round) {
+  check(!thread_counts(*tiers_[from.index], *tiers_[to.index]).empty(), "threads copy between memories");
+  Mover mover(tiers_, {.helpers = threads});
+  return beside_compute(mover, from, to, size, round);
+}
+
+std::vector<unsigned> thread_counts(Tier& from, Tier& to) {
+  if (from.blocks() != nullptr || to.blocks() != nullptr) return {};
+  std::vector<unsigned> counts;
+  const unsigned most = to.description().write_threads;
+  for (unsigned count = 1; count < most; count *= 2) counts.push_back(count);
+  counts.push_back(most);
+  return counts;
 }
 
 unsigned LinkBench::threads(TierId from, TierId to) const {

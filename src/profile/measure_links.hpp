@@ -8,6 +8,9 @@
 
 namespace terrace {
 
+/// Numbers of copying threads worth measuring between two memories, ascending; none of other tiers.
+std::vector<unsigned> thread_counts(Tier& from, Tier& to);
+
 class LinkBench {
  public:
   /// Uses the first `area` bytes of every tier; fills them all, so that no disk writes into fresh space
@@ -27,8 +30,16 @@ class LinkBench {
   /// Copying threads at work on a link.
   unsigned threads(TierId from, TierId to) const;
 
+  struct Copying {
+    BytesPerSecond rate;  ///< alone
+    Shares beside;
+  };
+  /// The same with so many copying threads, in the background. pre: both tiers are memory
+  Copying with_threads(unsigned threads, TierId from, TierId to, Bytes size, Seconds round);
+
  private:
   void fill(Bytes area);
+  Copying beside_compute(Mover& mover, TierId from, TierId to, Bytes size, Seconds round);
 
   std::vector<Tier*> tiers_;
   Bytes half_;  ///< of the area: for one direction

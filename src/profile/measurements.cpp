@@ -25,14 +25,21 @@ std::vector<SizedRate> rates_of(const std::vector<SizedSamples>& times) {
   return rates;
 }
 
+double loss_of(const Samples& compute) { return std::clamp(1 - median(compute), 0.0, 1.0); }
+double share_of(const Samples& shares) { return std::clamp(median(shares), kLeastShare, 1.0); }
+
 Link link_of(const LinkSamples& samples) {
-  return {samples.from,
-          samples.to,
-          rates_of(samples.times),
-          std::clamp(median(samples.both_ways), kLeastShare, 1.0),
-          std::clamp(1 - median(samples.compute), 0.0, 1.0),
-          samples.threads,
-          std::clamp(median(samples.while_computing), kLeastShare, 1.0)};
+  Link link{samples.from,
+            samples.to,
+            rates_of(samples.times),
+            share_of(samples.both_ways),
+            loss_of(samples.compute),
+            samples.threads,
+            share_of(samples.while_computing)};
+  for (const ThreadedSamples& one : samples.by_threads)
+    link.by_threads.push_back(
+        {one.threads, {median(one.rate)}, loss_of(one.compute), share_of(one.while_computing)});
+  return link;
 }
 
 MachineTier tier_of(const TierSamples& samples) {
@@ -87,14 +94,6 @@ double lower_quartile(Samples samples) {
   const auto quarter = samples.begin() + static_cast<std::ptrdiff_t>((samples.size() - 1) / 4);
   std::nth_element(samples.begin(), quarter, samples.end());
   return *quarter;
-}
-
-double median(Samples samples) {
-  check(!samples.empty(), "a median is of something");
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  if (samples.size() % 2 == 1) return *middle;
-  return (*std::max_element(samples.begin(), middle) + *middle) / 2;
 }
 
 Machine assemble(const Measurements& measured) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "base/median.hpp"
 #include "terrace/machine.hpp"
 
 namespace terrace {
@@ -11,9 +12,8 @@ namespace terrace {
 /// Of one figure, from several short rounds.
 using Samples = std::vector<double>;
 
-/// Of an even number the mean of the middle two. pre: there are some
-double median(Samples samples);
-/// One of them that at most a quarter is below: what something takes when nothing else happens. pre: as above
+/// One of them that at most a quarter is below: what something takes when nothing else happens. pre: there
+/// are some
 double lower_quartile(Samples samples);
 
 struct TierSamples {
@@ -29,6 +29,13 @@ struct SizedSamples {
   Samples seconds;  ///< of one transfer alone
 };
 
+/// Of one number of copying threads.
+struct ThreadedSamples {
+  unsigned threads = 1;
+  Samples rate;                      ///< bytes per second, alone
+  Samples compute, while_computing;  ///< as of the link
+};
+
 struct LinkSamples {
   TierId from, to;
   std::vector<SizedSamples> times;  ///< sizes ascend
@@ -36,6 +43,7 @@ struct LinkSamples {
   Samples compute;                  ///< speed of kernels while the link is busy over their speed alone
   Samples while_computing;          ///< rate while kernels run over the rate alone
   unsigned threads = 1;
+  std::vector<ThreadedSamples> by_threads = {};
 };
 
 struct Measurements {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/check.hpp"
+#include "base/median.hpp"
 
 namespace terrace {
 namespace {
@@ -20,13 +20,7 @@ static_assert(kStudent.size() == Effort{}.most - 1);
 
 }  // namespace
 
-Seconds Samples::median() const {
-  check(!times_.empty(), "a median is of something");
-  std::vector<Seconds> sorted = times_;
-  std::sort(sorted.begin(), sorted.end());
-  const std::size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
+Seconds Samples::median() const { return terrace::median(times_); }
 
 Seconds Samples::half_width() const {
   if (times_.size() < 2) return Seconds{std::numeric_limits<double>::infinity()};

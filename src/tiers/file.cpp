@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "tiers/backing_file.hpp"
 #include "tiers/direct_io.hpp"
+#include "tiers/paced_queue.hpp"
 #include "tiers/pool_queue.hpp"
 #include "tiers/uring_queue.hpp"
 
@@ -94,6 +95,8 @@ class Opener {
                          name_,
                          spec_.path};
     auto queue = open_queue(block_file);
+    const PaceLimits limits{spec_.read_rate, spec_.write_rate};
+    if (limits.any()) queue = pace(std::move(queue), limits);
     return std::unique_ptr<Tier>(
         std::make_unique<FileTier>(describe(block_file), std::move(file), std::move(queue)));
   }

@@ -154,6 +154,8 @@ class SpecProperty : public testing::Test {
     if (!mapped && !fake) spec.huge_pages = chance();
     if (mapped) spec.keep = chance();
     if (file) spec.force_pool = chance(), spec.buffered = chance();
+    if (file && chance()) spec.read_rate = rate();
+    if (file && chance()) spec.write_rate = rate();
     if (file && chance()) spec.depth = static_cast<unsigned>(1 + below(4096));
     if (fake) spec.blocks = chance();
     if ((file || fake) && chance()) spec.block = Bytes{512ull << below(22)};

@@ -66,11 +66,24 @@ TEST(Calibrate, MeasuresADiskAndSlowMemoryWithAllLinks) {
   EXPECT_EQ(machine.tiers[1].spec, emulated);
   EXPECT_EQ(machine.tiers[1].latency, Seconds{304e-9});
   EXPECT_FALSE(machine.tiers[2].addressable);
+  EXPECT_FALSE(machine.link({0}, {1})->by_threads.empty());
+  EXPECT_EQ(machine.link({0}, {1})->by_threads.front().threads, 1U);
+  EXPECT_TRUE(machine.link({0}, {2})->by_threads.empty()) << "no threads copy to a disk";
   EXPECT_EQ(machine.tiers[2].spec, file_spec(tree));
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_EQ(shares.front(), 0);
   EXPECT_LT(shares.back(), 1);
   EXPECT_TRUE(std::filesystem::is_empty(tree.path())) << "nothing stays";
+}
+
+TEST(Calibrate, MeasuresADiskWithinItsLimits) {
+  const test::TemporaryTree tree;
+  const std::string limited = file_spec(tree, ":1GiB,read=40MB/s,write=20MB/s,buffered");
+  const Machine machine = calibrate(quick({limited})).value();
+  // A transfer of 16 MiB is four requests, of which the first does not wait.
+  EXPECT_GT(machine.link({1}, {0})->time(16_MiB), Seconds{0.75 * 16.8 / 40});
+  EXPECT_GT(machine.link({0}, {1})->time(16_MiB), Seconds{0.75 * 16.8 / 20});
+  EXPECT_EQ(machine.tiers[1].spec, limited);
 }
 
 TEST(Calibrate, LeavesAFileThatIsKeptAlone) {

@@ -56,6 +56,17 @@ TEST(LowerQuartile, IsBelowThreeQuartersOfTheSamples) {
   EXPECT_THROW(static_cast<void>(lower_quartile({})), std::logic_error);
 }
 
+TEST(Assemble, TakesMediansAndSharesByThreads) {
+  Measurements measured = dram_and({tier("emulated:1GiB,read=1GB/s,write=1GB/s", 64_B, true)});
+  measured.links[0].by_threads = {{1, {1e9, 3e9, 2e9}, {0.9, 1.2, 0.8}, {0.5, 0.4, 0.6}},
+                                  {2, {4e9, 5e9, 3e9}, {1.2, 1.3, 1.1}, {0, 0, 0}}};
+  const Machine machine = assemble(measured);
+  EXPECT_TRUE(validate(machine).ok());
+  const std::vector<ThreadedRate> expected{{1, {2e9}, 1 - 0.9, 0.5}, {2, {4e9}, 0, 0.01}};
+  EXPECT_EQ(machine.links[0].by_threads, expected);
+  EXPECT_TRUE(machine.links[1].by_threads.empty());
+}
+
 TEST(Assemble, TakesMediansAndShares) {
   const Machine machine = assemble(dram_and({tier("emulated:1GiB,read=1GB/s,write=1GB/s", 64_B, true)}));
   ASSERT_TRUE(validate(machine).ok()) << validate(machine).error().message;

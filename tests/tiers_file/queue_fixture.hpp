@@ -1,7 +1,8 @@
-// Both queues, with and without the page cache, for one set of expectations.
+// Both queues, paced or not, with and without the page cache, for one set of expectations.
 #pragma once
 
 #include "support.hpp"
+#include "tiers/paced_queue.hpp"
 #include "tiers/pool_queue.hpp"
 #include "tiers/uring_queue.hpp"
 
@@ -14,6 +15,7 @@ struct Variant {
   const char* name;
   bool uring;
   bool direct;
+  bool paced = false;
 };
 
 class QueueTest : public ::testing::TestWithParam<Variant> {
@@ -39,13 +41,15 @@ class QueueTest : public ::testing::TestWithParam<Variant> {
 
   void reopen() {
     queue_.reset();
-    if (!GetParam().uring) {
+    if (GetParam().uring) {
+      auto opened = open_uring_queue(file_);
+      if (!opened) GTEST_SKIP() << opened.error().message;
+      queue_ = std::move(*opened);
+    } else {
       queue_ = open_pool_queue(file_, 3);
-      return;
     }
-    auto opened = open_uring_queue(file_);
-    if (!opened) GTEST_SKIP() << opened.error().message;
-    queue_ = std::move(*opened);
+    // A limit that makes requests wait for their turn but no test long.
+    if (GetParam().paced) queue_ = pace(std::move(queue_), {{500e6}, {500e6}});
   }
 
   std::int64_t write(std::uint64_t offset, std::span<std::byte> memory) {
@@ -62,7 +66,8 @@ class QueueTest : public ::testing::TestWithParam<Variant> {
 
 inline const auto kVariants =
     ::testing::Values(Variant{"UringDirect", true, true}, Variant{"UringBuffered", true, false},
-                      Variant{"PoolDirect", false, true}, Variant{"PoolBuffered", false, false});
+                      Variant{"PoolDirect", false, true}, Variant{"PoolBuffered", false, false},
+                      Variant{"PacedUring", true, true, true}, Variant{"PacedPool", false, false, true});
 
 inline std::string name_of(const ::testing::TestParamInfo<Variant>& variant) { return variant.param.name; }
 

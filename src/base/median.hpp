@@ -1,0 +1,21 @@
+// The middle of some values.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/check.hpp"
+
+namespace terrace {
+
+/// Of an even number the mean of the middle two. pre: there are some
+template <class Value>
+Value median(std::vector<Value> values) {
+  check(!values.empty(), "a median is of something");
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+}  // namespace terrace

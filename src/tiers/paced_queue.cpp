@@ -1,0 +1,166 @@
+#include "tiers/paced_queue.hpp"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+#include "base/check.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace {
+namespace {
+
+/// A request that comes this late did not idle: it may make up for it.
+constexpr Clock::Time kCredit = std::chrono::milliseconds(5);
+
+/// Calls back once at a given time. Thread-safe.
+class Alarm {
+ public:
+  explicit Alarm(BlockQueue& queue) : queue_(queue) {
+    try {
+      thread_ = std::thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      throw EnvironmentError(fmt::format("the system starts no thread that paces a disk ({}): raise the "
+                                         "limit on processes (ulimit -u), or leave out the disk's limits",
+                                         error.what()),
+                             {"", "", 0, EAGAIN});
+    }
+  }
+  ~Alarm() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+  Alarm(const Alarm&) = delete;
+  Alarm& operator=(const Alarm&) = delete;
+
+  /// Replaces what was set before.
+  void set(Clock::Time time) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (time_ == time) return;
+      time_ = time;
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      if (!time_) {
+        changed_.wait(lock);
+      } else if (const auto now = steady_clock().now(); now < *time_) {
+        changed_.wait_for(lock, *time_ - now);
+      } else {
+        time_.reset();
+        queue_.wake();
+      }
+    }
+  }
+
+  BlockQueue& queue_;
+  std::mutex mutex_;  // guards the two below
+  std::optional<Clock::Time> time_;
+  bool stopping_ = false;
+  std::condition_variable changed_;
+  std::thread thread_;  // last: it uses everything above
+};
+
+class PacedQueue final : public BlockQueue {
+ public:
+  PacedQueue(std::unique_ptr<BlockQueue> queue, PaceLimits limits)
+      : queue_(std::move(queue)),
+        reads_{PaceLane(limits.read)},
+        writes_{PaceLane(limits.write)},
+        alarm_(*queue_) {}
+
+  Bytes block_size() const noexcept override { return queue_->block_size(); }
+  Bytes memory_alignment() const noexcept override { return queue_->memory_alignment(); }
+  Bytes request_size() const noexcept override { return queue_->request_size(); }
+  unsigned depth() const noexcept override { return queue_->depth(); }
+  bool register_memory(std::span<std::byte> memory) override { return queue_->register_memory(memory); }
+  void forget_memory(std::span<std::byte> memory) override { queue_->forget_memory(memory); }
+
+  void submit(const BlockRequest& request) override {
+    check(reads_.waiting.size() + writes_.waiting.size() < depth(),
+          "at most depth() requests may be in flight");
+    Way& way = request.access == Access::read ? reads_ : writes_;
+    Bytes bytes;
+    for (const Piece& piece : request.pieces) bytes += Bytes{piece.bytes};
+    way.waiting.push_back({request, way.lane.reserve(bytes, steady_clock().now())});
+    hand_over();
+  }
+
+  std::size_t wait(std::span<BlockCompletion> completions) override {
+    while (true) {
+      hand_over();
+      const std::size_t count = queue_->wait(completions);
+      if (count > 0 || woken_.exchange(false)) return count;
+      // Only the alarm: somebody's turn has come.
+    }
+  }
+
+  void wake() override {
+    woken_ = true;
+    queue_->wake();
+  }
+
+ private:
+  struct Waiting {
+    BlockRequest request;
+    Clock::Time turn;
+  };
+  struct Way {
+    PaceLane lane;
+    std::deque<Waiting> waiting = {};
+  };
+
+  /// To the disk, what may go there now; for the rest the alarm is set.
+  void hand_over() {
+    std::optional<Clock::Time> next;
+    for (Way* way : {&reads_, &writes_}) {
+      const Clock::Time now = steady_clock().now();
+      while (!way->waiting.empty() && way->waiting.front().turn <= now) {
+        queue_->submit(way->waiting.front().request);
+        way->waiting.pop_front();
+      }
+      if (way->waiting.empty()) continue;
+      const Clock::Time turn = way->waiting.front().turn;
+      next = next ? std::min(*next, turn) : turn;
+    }
+    if (next) alarm_.set(*next);
+  }
+
+  std::unique_ptr<BlockQueue> queue_;
+  Way reads_, writes_;
+  std::atomic<bool> woken_ = false;
+  Alarm alarm_;  // last: it wakes the queue until it ends
+};
+
+}  // namespace
+
+Clock::Time PaceLane::reserve(Bytes bytes, Clock::Time now) {
+  if (limit_.value <= 0) return now;
+  // The first one, and whoever comes after a pause, starts at once; a pause is not saved up.
+  if (free_at_ < now - kCredit) free_at_ = now;
+  const Clock::Time turn = std::max(free_at_, now);
+  free_at_ += std::chrono::duration_cast<Clock::Time>(bytes / limit_);
+  return turn;
+}
+
+std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, PaceLimits limits) {
+  return std::make_unique<PacedQueue>(std::move(queue), limits);
+}
+
+}  // namespace terrace
