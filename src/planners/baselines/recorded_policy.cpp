@@ -40,22 +40,29 @@ class Recorder {
 
   Result<Recording> record() const {
     if (tiers_.empty()) return Error{ErrorCode::too_large, "no tier is given any memory"};
-    if (auto settled = record_settled(); settled) return settled;
+    auto usual = record(Results::made_when_written);
+    if (usual && usual->cleared == Bytes{}) return usual;
+    auto other = record(Results::made_beforehand);
+    return usual && (!other || usual->copied() <= other->copied()) ? std::move(usual) : std::move(other);
+  }
+
+ private:
+  Result<Recording> record(Results results) const {
+    if (auto settled = record_settled(results); settled) return settled;
     // With nothing at home in faster tiers a step ends as it begins wherever the slowest is large enough.
     const TierId slowest{static_cast<std::uint32_t>(tiers_.size()) - 1};
     const Homes homes(request_.graph.tensors.size(), slowest);
     RehearsedStep step = make_step();
-    if (auto ran = step.run(homes); !ran) return ran.error();
+    if (auto ran = step.run(homes, results); !ran) return ran.error();
     if (!step.astray().empty()) return astray();
     return std::move(step).finish();
   }
 
- private:
-  Result<Recording> record_settled() const {
+  Result<Recording> record_settled(Results results) const {
     Homes homes(request_.graph.tensors.size());
     for (int pass = 0; pass < kPasses; ++pass) {
       RehearsedStep step = make_step();
-      if (auto ran = step.run(homes); !ran) return ran.error();
+      if (auto ran = step.run(homes, results); !ran) return ran.error();
       if (pass < kSettling) {
         homes = step.left();
         continue;

@@ -49,10 +49,13 @@ RehearsedStep::RehearsedStep(const PlanRequest& request, const StepUses& uses,
   manager_->observe(&recorder_);
 }
 
-Result<void> RehearsedStep::run(const Homes& homes) {
+Result<void> RehearsedStep::run(const Homes& homes, Results results) {
   if (auto made = create_persistent(homes); !made) return made;
   if (auto made = create_given(); !made) return made;
   begin();
+  if (results == Results::made_beforehand) {
+    if (auto made = create_results(); !made) return made;
+  }
   for (std::uint32_t kernel = 0; kernel <= uses_.kernels(); ++kernel) {
     if (auto ran = run(kernel); !ran) return ran;
   }
@@ -119,6 +122,14 @@ void RehearsedStep::begin() {
   recorder_.begin();
   managed_before_ = managed();
   manager_->step_begin();
+}
+
+Result<void> RehearsedStep::create_results() {
+  for (const Use& use : uses_.of(uses_.kernels())) {
+    if (exists_[use.tensor.index]) continue;
+    if (auto made = create(use.tensor); !made) return made;
+  }
+  return {};
 }
 
 /// The kernel after the last stands for whoever reads the results.
@@ -268,8 +279,9 @@ Bytes RehearsedStep::managed() const {
 Result<Recording> RehearsedStep::finish() && {
   const Bytes moved = managed() - managed_before_;
   if (auto ended = recorder_.end(); !ended) return ended.error();
-  const Bytes undefined = recorder_.undefined(), brought = recorder_.brought();
-  return Recording{std::move(recorder_).finish(), moved, undefined, brought};
+  Recording recording{{}, moved, recorder_.undefined(), recorder_.brought(), recorder_.cleared()};
+  recording.draft = std::move(recorder_).finish();
+  return recording;
 }
 
 }  // namespace terrace

@@ -32,8 +32,15 @@ struct Recording {
   Draft draft;
   Bytes managed;    ///< that the manager counts for the step
   Bytes undefined;  ///< of these: copies of what holds nothing, which the plan leaves out
-  Bytes brought;    ///< that the plan copies beyond them, for the step to end as it begins
+  // What the plan copies beyond them for the step to end as it begins.
+  Bytes brought;  ///< of tensors that outlive it
+  Bytes cleared;  ///< of results
+  Bytes copied() const { return managed - undefined + brought + cleared; }
 };
+
+/// Made beforehand, results lie beside what is given, and need not be cleared away at the end unless they
+/// have to leave in between.
+enum class Results { made_when_written, made_beforehand };
 
 class RehearsedStep {
  public:
@@ -43,7 +50,7 @@ class RehearsedStep {
   RehearsedStep(const RehearsedStep&) = delete;
 
   /// Fails where the policy finds no room.
-  Result<void> run(const Homes& homes);
+  Result<void> run(const Homes& homes, Results results);
   /// Where the step leaves what outlives it.
   Homes left() const;
   /// Tensors that cannot end where they began, and the next slower home of each; none: it has no slower one.
@@ -64,6 +71,7 @@ class RehearsedStep {
   Result<void> create(TensorId tensor);
   Result<void> create_persistent(const Homes& homes);
   Result<void> create_given();
+  Result<void> create_results();
   void begin();
   Result<void> run(std::uint32_t kernel);
   Result<void> announce(std::uint32_t kernel);

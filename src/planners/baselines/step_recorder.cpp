@@ -188,7 +188,7 @@ bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
   gain(tensor, to, *offset);
   copy(tensor, from, to);
   lose(tensor, from);
-  brought_ += request_.graph[tensor].bytes;
+  cleared_ += request_.graph[tensor].bytes;
   return true;
 }
 

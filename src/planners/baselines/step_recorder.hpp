@@ -46,7 +46,9 @@ class StepRecorder final : public RegionObserver {
   Draft finish() &&;
 
   Bytes undefined() const { return undefined_; }  ///< left out: copies of what holds nothing
-  Bytes brought() const { return brought_; }      ///< copied by end()
+  // Copied by end().
+  Bytes brought() const { return brought_; }  ///< home
+  Bytes cleared() const { return cleared_; }  ///< out of the way of what is given
 
  private:
   struct Place {
@@ -89,7 +91,7 @@ class StepRecorder final : public RegionObserver {
   std::vector<Name> names_;                 ///< by index of the object
   TensorId creating_;
   std::uint32_t tickets_ = 0;
-  Bytes undefined_, brought_;
+  Bytes undefined_, brought_, cleared_;
 };
 
 }  // namespace terrace
