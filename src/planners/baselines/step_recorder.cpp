@@ -15,9 +15,6 @@ StepRecorder::StepRecorder(const PlanRequest& request, std::vector<TierId> tiers
       home_(request.graph.tensors.size()),
       result_(request.graph.tensors.size()) {
   plan_.planner = std::move(planner);
-  plan_.graph = fingerprint(request.graph);
-  plan_.machine = fingerprint(request.machine);
-  plan_.profile = fingerprint(request.profile);
   for (const TensorId result : request.graph.results) result_[result.index] = true;
 }
 
@@ -192,35 +189,43 @@ bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
   return true;
 }
 
-/// All of them go before one comes back: together they may need the room that each leaves.
+/// All that are in the way go before one comes back: together they may need the room that each leaves. Where
+/// the others leave too little room between them, they go as well.
 Result<void> StepRecorder::clear_homes() {
-  std::vector<std::pair<TensorId, TierId>> away;
-  for (std::uint32_t i = 0; i < tensor_count(); ++i) {
-    const auto from = at_hand({i});
-    if (!from || !is_in_the_way({i}, *from)) continue;
-    for (const TierId to : tiers_) {
-      if (to == *from || at({i}, to).exists || !carry({i}, *from, to)) continue;
-      away.emplace_back(TensorId{i}, to);
-      break;
+  std::vector<Away> away;
+  for (const bool all : {false, true}) {
+    for (std::uint32_t i = 0; i < tensor_count(); ++i) {
+      const auto from = at_hand({i});
+      if (!from || is_home({i}, *from) || (!all && !is_in_the_way({i}, *from))) continue;
+      if (!send_away({i}, *from, away))
+        return Error{ErrorCode::tier_full, "the step's results have nowhere to go: give slower tiers more"};
     }
-    if (at({i}, *from).exists) return Error{ErrorCode::tier_full, "no tier has room for a result to go to"};
-  }
-  for (const auto& [result, tier] : away) {
-    if (request_.machine[tier].addressable) continue;
-    if (auto readable = make_readable(result, tier); !readable) return readable;
-  }
-  return {};
-}
-
-Result<void> StepRecorder::make_readable(TensorId result, TierId from) {
-  for (const TierId to : tiers_) {
-    if (request_.machine[to].addressable && carry(result, from, to)) return {};
+    std::erase_if(away, [&](const Away& result) { return make_readable(result); });
+    if (away.empty()) return {};
   }
   return Error{ErrorCode::tier_full,
                "the step's results have no room beside what is given: give fast memory more"};
 }
 
+bool StepRecorder::send_away(TensorId result, TierId from, std::vector<Away>& away) {
+  for (const TierId to : tiers_) {
+    if (to == from || at(result, to).exists || !carry(result, from, to)) continue;
+    if (!request_.machine[to].addressable) away.push_back({result, to});
+    return true;
+  }
+  return false;
+}
+
+bool StepRecorder::make_readable(const Away& away) {
+  return std::any_of(tiers_.begin(), tiers_.end(), [&](TierId to) {
+    return request_.machine[to].addressable && carry(away.result, away.tier, to);
+  });
+}
+
 Draft StepRecorder::finish() && {
+  plan_.graph = fingerprint(request_.graph);
+  plan_.machine = fingerprint(request_.machine);
+  plan_.profile = fingerprint(request_.profile);
   Draft draft{std::move(plan_), std::vector<Bytes>(tier_count())};
   const auto reach = [&](const Alloc& alloc) {
     Bytes& needed = draft.needed[alloc.tier.index];

@@ -60,6 +60,11 @@ class StepRecorder final : public RegionObserver {
     ObjectId object;
     TensorId tensor;
   };
+  /// A result in a tier where nobody can read it.
+  struct Away {
+    TensorId result;
+    TierId tier;
+  };
   TensorId tensor_of(ObjectId object) const { return names_[object.index].tensor; }
   Place& at(TensorId tensor, TierId tier) { return places_[tensor.index * tier_count() + tier.index]; }
   const Place& at(TensorId tensor, TierId tier) const {
@@ -80,7 +85,8 @@ class StepRecorder final : public RegionObserver {
   std::optional<std::uint64_t> gap(TierId tier, Bytes size) const;
   bool carry(TensorId tensor, TierId from, TierId to);
   Result<void> clear_homes();
-  Result<void> make_readable(TensorId result, TierId from);
+  bool send_away(TensorId result, TierId from, std::vector<Away>& away);
+  bool make_readable(const Away& away);
 
   const PlanRequest& request_;
   const std::vector<TierId> tiers_;
