@@ -5,7 +5,7 @@
 //
 // What a plan needs and no policy knows of is settled here:
 //   - A step is repeated, so tensors that outlive it must end where they begin. They are created at the homes
-//     that are asked for, in the order in which a step before would have left them used.
+//     that are asked for, in the order in which a step before would have used them last.
 //   - Heaps are never compacted: a plan moves nothing within a tier. (003 defragments between steps, which a
 //     rehearsal does by beginning with empty heaps.)
 //   - Where a kernel's operands find no room around each other, fast memory is emptied and they come one
