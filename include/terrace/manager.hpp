@@ -18,6 +18,7 @@
 #include "terrace/heap.hpp"
 #include "terrace/mover.hpp"
 #include "terrace/policy.hpp"
+#include "terrace/region_observer.hpp"
 
 namespace terrace {
 
@@ -59,6 +60,7 @@ struct ManagerStatistics {
 
 class Manager {
  public:
+  /// In a rehearsal (mover.hpp) tiers need no memory and pins have no data.
   Manager(std::vector<std::unique_ptr<Tier>> tiers, std::unique_ptr<Policy> policy,
           MoverOptions options = {});
   /// The same from specs and a policy's name; throws ResultError with the sentence of what is wrong.
@@ -93,6 +95,8 @@ class Manager {
   /// Where the object's contents are now. A snapshot: without a pin it may move at once.
   TierId where(ObjectId object) const;
   ManagerStatistics statistics() const;
+  /// Tells it of everything from here on; nullptr ends that. Borrowed.
+  void observe(RegionObserver* observer);
   /// Waits until every copy in progress is complete.
   void settle();
   /// Cross-checks heaps, regions and objects against each other; the error names the first contradiction.

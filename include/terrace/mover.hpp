@@ -77,6 +77,9 @@ struct MoverOptions {
                             ///< four blocks (4 KiB or larger) and one more for each block tier
   /// For tests: called by a helper with its number before it takes a chunk; throwing ends that helper.
   std::function<void(unsigned)> before_chunk = {};
+  /// A rehearsal: every move is complete at once and counted, and nothing is carried. Tiers need no memory
+  /// then, so that what would be moved can be known without having it.
+  bool rehearsal = false;
 };
 
 class Mover {
@@ -95,6 +98,8 @@ class Mover {
   Bytes bounce_bytes() const noexcept;
   /// Helper threads still alive.
   unsigned helpers() const noexcept;
+  /// Whether nothing is carried.
+  bool rehearsal() const noexcept;
 
  private:
   struct Impl;

@@ -17,7 +17,7 @@ ManagerCore::ManagerCore(std::vector<std::unique_ptr<Tier>> given, std::unique_p
   std::vector<Tier*> borrowed;
   for (const auto& tier : tiers) {
     const TierDescription& about = tier->description();
-    check(about.addressable == (tier->memory() != nullptr),
+    check(options.rehearsal || about.addressable == (tier->memory() != nullptr),
           "a tier says of itself whether it is addressable");
     heaps.emplace_back(about.capacity, about.granularity);
     borrowed.push_back(tier.get());
@@ -56,6 +56,7 @@ ObjectId ManagerCore::adopt(Regions& regions_now, Bytes size, Region region) {
   entry.linked = true;
   entry.sibling = objects[id].primary;
   entry.version = objects[id].version;
+  tell_gained(entry);
   try {
     policy->created(regions_now, id);
   } catch (...) {
@@ -73,7 +74,7 @@ Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
       return Error{ErrorCode::retired, "the object was retired or destroyed: its contents are gone"};
     }
     RegionEntry& primary = regions[object->primary];
-    const bool addressable = primary.data != nullptr;
+    const bool addressable = primary.addressable;
     if (object->writer || (access == Access::write && object->readers > 0)) {
       wait_for_release(lock);
     } else if (object->copy != nullptr && (access == Access::write || !addressable)) {
@@ -92,7 +93,7 @@ Result<void> ManagerCore::fetch(Lock& lock, ObjectId id, Access access) {
   Result<void> fetched = policy->fetch(regions_now, id, access);
   Object* object = objects.find(id);
   const bool settled = object != nullptr && object->copy == nullptr && !object->writer && !object->ending;
-  check(!fetched || !settled || regions[object->primary].data != nullptr,
+  check(!fetched || !settled || regions[object->primary].addressable,
         "a policy's fetch succeeded and the object is still not addressable");
   return fetched;
 }
@@ -157,6 +158,7 @@ void ManagerCore::end_now(ObjectId id, Object& object) {
   RegionId region = object.primary;
   do {
     const RegionId next = regions[region].sibling;
+    tell_lost(regions[region]);
     release(region);
     region = next;
   } while (region != object.primary);
@@ -174,6 +176,7 @@ void ManagerCore::detach(RegionId id) {
   while (regions[before].sibling != id) before = regions[before].sibling;
   regions[before].sibling = entry.sibling;
   entry.linked = false;
+  tell_lost(entry);
 }
 
 void ManagerCore::release(RegionId id) {
@@ -182,7 +185,7 @@ void ManagerCore::release(RegionId id) {
   regions.erase(id);
 }
 
-std::shared_ptr<Copy> ManagerCore::start(RegionId to, RegionId from, Priority priority) {
+std::shared_ptr<ObjectCopy> ManagerCore::start(RegionId to, RegionId from, Priority priority) {
   RegionEntry& target = regions[to];
   const RegionEntry& source = regions[from];
   check(target.linked && source.linked && target.object == source.object, "a copy stays within one object");
@@ -192,7 +195,7 @@ std::shared_ptr<Copy> ManagerCore::start(RegionId to, RegionId from, Priority pr
   check(source.version == object.version, "a stale region was to be copied from");
   check(to != object.primary, "a primary was to be copied to");
 
-  auto copy = std::make_shared<Copy>();
+  auto copy = std::make_shared<ObjectCopy>();
   copy->object = target.object;
   copy->from = from;
   copy->to = to;
@@ -202,15 +205,16 @@ std::shared_ptr<Copy> ManagerCore::start(RegionId to, RegionId from, Priority pr
   // The target's padding may be overwritten, which spares a disk the reading of its last block.
   copy->transfer = mover->start(
       {Move{extent(from, object.size), extent(to, heaps[target.tier.index].size(target.slot))}}, priority);
+  if (observer != nullptr) observer->copying(target.object, source.tier, target.tier);
   object.copy = copy;
   in_flight.push_back(copy);
   ++copies;
   return copy;
 }
 
-void ManagerCore::wait(Lock& lock, const std::shared_ptr<Copy>& given) {
+void ManagerCore::wait(Lock& lock, const std::shared_ptr<ObjectCopy>& given) {
   if (given->finished) return;
-  const std::shared_ptr<Copy> copy = given;  // the object may drop its own while the lock is released
+  const std::shared_ptr<ObjectCopy> copy = given;  // the object may drop its own while the lock is released
   const Clock::Time began = steady_clock().now();
   if (copy->background) {
     wait_for_transfer(lock, *copy);
@@ -222,7 +226,7 @@ void ManagerCore::wait(Lock& lock, const std::shared_ptr<Copy>& given) {
   waited += steady_clock().now() - began;
 }
 
-void ManagerCore::wait_for_transfer(Lock& lock, Copy& copy) {
+void ManagerCore::wait_for_transfer(Lock& lock, ObjectCopy& copy) {
   lock.unlock();
   try {
     copy.transfer.wait();
@@ -234,14 +238,14 @@ void ManagerCore::wait_for_transfer(Lock& lock, Copy& copy) {
 
 void ManagerCore::copy_now(Lock& lock, RegionId to, RegionId from) {
   const Clock::Time began = steady_clock().now();
-  const std::shared_ptr<Copy> copy = start(to, from, Priority::urgent);
+  const std::shared_ptr<ObjectCopy> copy = start(to, from, Priority::urgent);
   wait_for_transfer(lock, *copy);
   finish(lock, copy);
   waited += steady_clock().now() - began;
   if (copy->error) std::rethrow_exception(copy->error);
 }
 
-void ManagerCore::finish(Lock& lock, const std::shared_ptr<Copy>& copy) {
+void ManagerCore::finish(Lock& lock, const std::shared_ptr<ObjectCopy>& copy) {
   if (copy->finished) return;
   copy->finished = true;
   try {
@@ -264,8 +268,8 @@ void ManagerCore::finish(Lock& lock, const std::shared_ptr<Copy>& copy) {
 }
 
 void ManagerCore::wait_for_all(Lock& lock) {
-  const std::vector<std::shared_ptr<Copy>> now = in_flight;  // later ones are not waited for
-  for (const std::shared_ptr<Copy>& copy : now) wait(lock, copy);
+  const std::vector<std::shared_ptr<ObjectCopy>> now = in_flight;  // later ones are not waited for
+  for (const std::shared_ptr<ObjectCopy>& copy : now) wait(lock, copy);
 }
 
 bool Patience::wait(ManagerCore::Lock& lock, const Error& why) {
@@ -278,7 +282,7 @@ bool Patience::wait(ManagerCore::Lock& lock, const Error& why) {
 
 void ManagerCore::reap(Lock& lock) {
   for (std::size_t i = 0; i < in_flight.size();) {
-    const std::shared_ptr<Copy> copy = in_flight[i];
+    const std::shared_ptr<ObjectCopy> copy = in_flight[i];
     if (copy->background && copy->transfer.done()) {
       finish(lock, copy);
       i = 0;  // the policy may have started or ended others
@@ -286,6 +290,15 @@ void ManagerCore::reap(Lock& lock) {
       ++i;
     }
   }
+}
+
+void ManagerCore::tell_gained(const RegionEntry& entry) {
+  if (observer == nullptr) return;
+  observer->gained(entry.object, entry.tier, heaps[entry.tier.index].offset(entry.slot));
+}
+
+void ManagerCore::tell_lost(const RegionEntry& entry) {
+  if (observer != nullptr) observer->lost(entry.object, entry.tier);
 }
 
 void ManagerCore::note_failure(const char* message) {

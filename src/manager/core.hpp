@@ -1,8 +1,8 @@
 // The manager's state, shared by its two faces: Manager for applications and Regions for policies.
 //
 // Everything here is guarded by `mutex`, which is never held while bytes move (but see compact). A copy in
-// progress is a Copy; whoever finds it complete first takes note of it: the thread that waited for it, or the
-// next that enters.
+// progress is an ObjectCopy; whoever finds it complete first takes note of it: the thread that waited for it,
+// or the next that enters.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +19,7 @@
 namespace terrace {
 
 /// One object's contents on their way to one of its secondaries.
-struct Copy {
+struct ObjectCopy {
   ObjectId object;
   RegionId from, to;
   std::uint64_t version = 0;  ///< of the contents that travel
@@ -30,11 +30,13 @@ struct Copy {
 };
 
 struct RegionEntry {
-  RegionEntry(TierId on, Slot at, std::byte* bytes) : tier(on), slot(at), data(bytes) {}
+  RegionEntry(TierId on, Slot at, std::byte* bytes, bool usable)
+      : tier(on), slot(at), data(bytes), addressable(usable) {}
 
   TierId tier;
   Slot slot;
-  std::byte* data;  ///< nullptr where the tier is not addressable
+  std::byte* data;  ///< nullptr where the tier is not addressable, and in a rehearsal
+  bool addressable;
   ObjectId object;  ///< meaningful while `linked`
   bool linked = false;
   RegionId sibling;           ///< the ring of one object's regions
@@ -58,7 +60,7 @@ struct Object {
   bool writer = false;
   bool retired = false;  ///< by hint: no more pins. The policy decides when its regions go.
   bool ending = false;   ///< regions go as soon as pins and copies let go
-  std::shared_ptr<Copy> copy;
+  std::shared_ptr<ObjectCopy> copy;
 
   bool pinned() const { return readers > 0 || writer; }
 };
@@ -74,9 +76,10 @@ struct ManagerCore {
   std::vector<Heap> heaps;
   SlotMap<ObjectId, Object> objects;
   SlotMap<RegionId, RegionEntry> regions;
+  RegionObserver* observer = nullptr;
   std::unique_ptr<Policy> policy;  // may hold regions, so it goes before them
   std::unique_ptr<Mover> mover;
-  std::vector<std::shared_ptr<Copy>> in_flight;  // before the mover goes, its transfers do
+  std::vector<std::shared_ptr<ObjectCopy>> in_flight;  // before the mover goes, its transfers do
 
   std::uint64_t copies = 0, evictions = 0, promotions = 0, failed_copies = 0;
   std::string last_failure;
@@ -93,21 +96,23 @@ struct ManagerCore {
   void end(ObjectId id, Object& object);
   void detach(RegionId id);   ///< takes a secondary out of its object's ring
   void release(RegionId id);  ///< frees an unlinked region
+  void tell_gained(const RegionEntry& entry);
+  void tell_lost(const RegionEntry& entry);
 
-  std::shared_ptr<Copy> start(RegionId to, RegionId from, Priority priority);
+  std::shared_ptr<ObjectCopy> start(RegionId to, RegionId from, Priority priority);
   /// Copies and returns when it is done; rethrows its failure. The lock is released meanwhile.
   void copy_now(Lock& lock, RegionId to, RegionId from);
   /// Waits, with the lock released, until a copy is finished.
-  void wait(Lock& lock, const std::shared_ptr<Copy>& copy);
+  void wait(Lock& lock, const std::shared_ptr<ObjectCopy>& copy);
   /// Takes note of a complete copy, once.
-  void finish(Lock& lock, const std::shared_ptr<Copy>& copy);
+  void finish(Lock& lock, const std::shared_ptr<ObjectCopy>& copy);
   /// Waits for every copy that is in progress now.
   void wait_for_all(Lock& lock);
   /// Finishes what has completed in the background.
   void reap(Lock& lock);
   void note_failure(const char* message);
 
-  std::byte* address(TierId tier, Slot slot);  ///< nullptr where the tier is not addressable
+  std::byte* address(TierId tier, Slot slot);  ///< nullptr where the tier has no memory
   Extent extent(RegionId id, Bytes size);
   /// Moves a region within its tier for compaction; false if it has to stay.
   bool slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes size);
@@ -120,7 +125,7 @@ struct ManagerCore {
   void let_go(const Pin& pin);
   void end_now(ObjectId id, Object& object);
   void wait_for_release(Lock& lock);
-  void wait_for_transfer(Lock& lock, Copy& copy);
+  void wait_for_transfer(Lock& lock, ObjectCopy& copy);
   void notify();
 };
 

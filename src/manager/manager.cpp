@@ -120,6 +120,11 @@ ManagerStatistics Manager::statistics() const {
   return statistics;
 }
 
+void Manager::observe(RegionObserver* observer) {
+  ManagerCore::Lock lock(core_->mutex);
+  core_->observer = observer;
+}
+
 void Manager::settle() {
   ManagerCore::Lock lock(core_->mutex);
   core_->wait_for_all(lock);

@@ -61,7 +61,8 @@ Result<Region> Regions::allocate(TierId tier, Bytes size) {
     return Error{slot.error().code,
                  core_.tiers[tier.index]->description().name + ": " + slot.error().message};
   }
-  const RegionId id = core_.regions.insert(RegionEntry(tier, *slot, core_.address(tier, *slot)));
+  const RegionId id = core_.regions.insert(
+      RegionEntry(tier, *slot, core_.address(tier, *slot), description(tier).addressable));
   heap.set_owner(*slot, pack(id));
   return Region(core_, id);
 }
@@ -81,6 +82,7 @@ RegionId Regions::link(RegionId sibling, Region&& region) {
   entry.linked = true;
   entry.version = 0;
   entry.sibling = std::exchange(family.sibling, region.id());
+  core_.tell_gained(entry);
   region.core_ = nullptr;
   return region.id();
 }
@@ -162,7 +164,8 @@ Bytes Regions::largest_hole(TierId tier) const { return core_.heaps.at(tier.inde
 
 BytesPerSecond Regions::rate(TierId from, TierId to) const {
   const LinkStatistics seen = core_.mover->statistics(from, to);
-  if (seen.bytes >= kEnoughToKnow && seen.busy.count() > 0) return seen.bandwidth();
+  const bool known = !core_.mover->rehearsal() && seen.bytes >= kEnoughToKnow && seen.busy.count() > 0;
+  if (known) return seen.bandwidth();
   const BytesPerSecond read = description(from).read_rate, write = description(to).write_rate;
   if (read.value == 0 || write.value == 0) return std::max(read, write);
   return std::min(read, write);
@@ -184,6 +187,7 @@ Result<Bytes> Regions::evict_from(TierId tier, RegionId start, Bytes size,
 // A move that fails must leave its source intact. Where source and destination overlap only memory can
 // promise that.
 bool ManagerCore::slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes size) {
+  if (mover->rehearsal()) return false;  // it is the one move that is not between tiers: no plan has it
   std::byte* memory = tiers[tier.index]->memory();
   const bool overlap = from - to < size.count;
   if (overlap && memory == nullptr) return false;
@@ -211,6 +215,7 @@ void Regions::compact(TierId tier) {
     RegionEntry& entry = core_.regions[region_of(heap, slot)];
     if (!entry.linked || !movable(entry.object) || !core_.slide(tier, from, to, size)) return false;
     if (entry.data != nullptr) entry.data -= from - to;
+    if (core_.observer != nullptr) core_.observer->slid(entry.object, tier, to);
     return true;
   });
 }

@@ -31,9 +31,9 @@ struct LinkMoves {
   std::vector<Move> moves;
 };
 
-void check_extent(const Engines& engines, const Extent& extent) {
-  check(extent.tier.index < engines.tiers().size(), "the mover knows the tier of a move");
-  const std::uint64_t capacity = engines.tier(extent.tier).description().capacity.count;
+void check_extent(const std::vector<Tier*>& tiers, const Extent& extent) {
+  check(extent.tier.index < tiers.size(), "the mover knows the tier of a move");
+  const std::uint64_t capacity = tiers[extent.tier.index]->description().capacity.count;
   check(extent.offset <= capacity && extent.bytes.count <= capacity - extent.offset,
         "an extent of a move lies inside its tier");
 }
@@ -42,9 +42,9 @@ bool overlap(const Extent& a, const Extent& b) {
   return a.tier == b.tier && a.offset < b.offset + b.bytes.count && b.offset < a.offset + a.bytes.count;
 }
 
-void check_move(const Engines& engines, const Move& move) {
-  check_extent(engines, move.from);
-  check_extent(engines, move.to);
+void check_move(const std::vector<Tier*>& tiers, const Move& move) {
+  check_extent(tiers, move.from);
+  check_extent(tiers, move.to);
   check(move.to.bytes >= move.from.bytes, "the destination of a move has room for it");
   check(move.from.bytes.count == 0 || !overlap(move.from, move.to), "the extents of a move do not overlap");
 }
@@ -132,18 +132,39 @@ Transfer& Transfer::operator=(Transfer&& other) noexcept {
 }
 
 struct Mover::Impl {
-  std::shared_ptr<Engines> engines;
+  Impl(std::vector<Tier*> the_tiers, const MoverOptions& options)
+      : tiers(std::move(the_tiers)), rehearsed(tiers.size()) {
+    if (!options.rehearsal) engines = std::make_shared<Engines>(tiers, options);
+  }
+  LinkTable& links() { return engines ? engines->links() : rehearsed; }
+  Transfer rehearse(const std::vector<LinkMoves>& parts);
+
+  const std::vector<Tier*> tiers;
+  LinkTable rehearsed;
+  std::shared_ptr<Engines> engines;  ///< none in a rehearsal
 };
 
-Mover::Mover(std::vector<Tier*> tiers, MoverOptions options)
-    : impl_(std::make_unique<Impl>(Impl{std::make_shared<Engines>(std::move(tiers), options)})) {}
+Transfer Mover::Impl::rehearse(const std::vector<LinkMoves>& parts) {
+  for (const LinkMoves& part : parts) {
+    rehearsed.open(part.link);
+    for (const Move& move : part.moves) rehearsed.count(part.link, move.from.bytes);
+    rehearsed.close(part.link, true);
+  }
+  return {};
+}
 
-Mover::~Mover() { impl_->engines->stop(); }
+Mover::Mover(std::vector<Tier*> tiers, MoverOptions options)
+    : impl_(std::make_unique<Impl>(std::move(tiers), options)) {}
+
+Mover::~Mover() {
+  if (impl_->engines) impl_->engines->stop();
+}
 
 Transfer Mover::start(std::vector<Move> moves, Priority priority) {
   const std::shared_ptr<Engines>& engines = impl_->engines;
-  for (const Move& move : moves) check_move(*engines, move);
+  for (const Move& move : moves) check_move(impl_->tiers, move);
   std::vector<LinkMoves> links = by_link(std::move(moves));
+  if (!engines) return impl_->rehearse(links);
   auto state = std::make_shared<Transfer::State>(engines, priority, links.size());
   for (LinkMoves& part : links) add_job(*state, std::move(part));
   for (const LinkMoves& part : links) engines->links().open(part.link);
@@ -154,13 +175,11 @@ Transfer Mover::start(std::vector<Move> moves, Priority priority) {
 void Mover::move(std::vector<Move> moves) { start(std::move(moves), Priority::urgent).wait(); }
 
 LinkStatistics Mover::statistics(TierId from, TierId to) const {
-  const auto& engines = impl_->engines;
-  check(from.index < engines->tiers().size() && to.index < engines->tiers().size(),
-        "the mover knows the tiers");
-  return engines->links().statistics({from, to});
+  check(from.index < impl_->tiers.size() && to.index < impl_->tiers.size(), "the mover knows the tiers");
+  return impl_->links().statistics({from, to});
 }
 
-Bytes Mover::bounce_bytes() const noexcept { return impl_->engines->bounce_bytes(); }
+Bytes Mover::bounce_bytes() const noexcept { return rehearsal() ? Bytes{} : impl_->engines->bounce_bytes(); }
 
 unsigned copy_helpers(const std::vector<Tier*>& tiers) {
   unsigned most = 0;
@@ -168,6 +187,8 @@ unsigned copy_helpers(const std::vector<Tier*>& tiers) {
   return most > 0 ? most : MoverOptions{}.helpers;
 }
 
-unsigned Mover::helpers() const noexcept { return impl_->engines->memory().helpers(); }
+unsigned Mover::helpers() const noexcept { return rehearsal() ? 0 : impl_->engines->memory().helpers(); }
+
+bool Mover::rehearsal() const noexcept { return impl_->engines == nullptr; }
 
 }  // namespace terrace

@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/similar.hpp"
 #include "planners/autotm/autotm.hpp"
+#include "planners/baselines/cached_arrays.hpp"
 #include "planners/baselines/demand.hpp"
 #include "planners/baselines/in_place.hpp"
 #include "planners/baselines/online.hpp"
@@ -41,6 +42,7 @@ constexpr PlannerInfo kPlanners[] = {
     {"ca-lm", "CachedArrays: what is written comes to fast memory, the dead leave at once",
      plan_cached_arrays_lm},
     {"ca-l", "CachedArrays: what is written comes to fast memory, the dead leave last", plan_cached_arrays_l},
+    {"ca-none", "CachedArrays: as ca-l, with new tensors made in slow memory first", plan_cached_arrays_none},
     {"active-list", "used again means active; active and inactive change places after each layer",
      plan_active_list},
     {"first-touch", "a tensor stays where there was room when it was made", plan_first_touch},

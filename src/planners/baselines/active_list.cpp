@@ -11,9 +11,7 @@ class ActiveList final : public OnlinePolicy {
  public:
   explicit ActiveList(std::size_t tensors) : pages_(tensors) {}
 
-  bool clears_for_new() const override { return false; }
-
-  void used(const Use& use, Phase) override {
+  void used(const Use& use) override {
     Page& page = pages_[use.tensor.index];
     if (page.marked && !page.active) {
       enqueue(use.tensor, page.fast, true);

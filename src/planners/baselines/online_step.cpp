@@ -65,9 +65,6 @@ Result<void> OnlineStep::run(std::uint32_t kernel) {
   for (const Use& use : uses_.of(kernel)) state_[use.tensor.index].busy = kernel;
   if (auto room = make_room({}); !room) return room;  // the start may have had too much
   for (const Use& use : uses_.of(kernel)) {
-    if (state_[use.tensor.index].exists) policy_.will_use(*this, use);
-  }
-  for (const Use& use : uses_.of(kernel)) {
     if (!state_[use.tensor.index].exists) {
       if (auto made = create(use.tensor); !made) return made;
     } else if (!usable(use.tensor)) {
@@ -93,30 +90,21 @@ void OnlineStep::compute(std::uint32_t kernel) {
   for (const Use& use : uses_.of(kernel)) {
     State& state = state_[use.tensor.index];
     if (use.writes) state.current = !is_fast(use.tensor);
-    const bool dead = use.next == kNever && !request_.graph[use.tensor].persistent;
-    policy_.used(use, what.phase);
-    if (!dead) continue;
-    // A workspace holds nothing that could be moved.
-    if (policy_.keeps_dead() && use.tensor != what.workspace) {
-      dead_.push_back(use.tensor);
-    } else {
-      end(use.tensor);
-    }
+    policy_.used(use);
+    if (use.next == kNever && !request_.graph[use.tensor].persistent) end(use.tensor);
   }
 }
 
-/// A tensor that nobody clears room for goes where kernels can use it all the same, if there is such a tier.
+/// Nobody leaves for a tensor that is made, if there is a slower tier where kernels can use it all the same.
 Result<void> OnlineStep::create(TensorId tensor) {
   const Bytes size = writer_.size(tensor, {0});
   const auto spill = writer_.spill_tier(tensor);
   const bool in_place = spill.ok() && request_.machine[*spill].addressable;
-  const bool fits = used_ + size <= capacity_;
   TierId where{0};
-  if (!fits && in_place && !policy_.clears_for_new()) {
+  if (used_ + size > capacity_ && in_place) {
     where = *spill;
   } else if (auto room = make_room(size); !room) {
-    if (!in_place) return room;
-    where = *spill;
+    return room;
   }
   writer_.alloc(tensor, where);
   state_[tensor.index].exists = true;
@@ -156,8 +144,8 @@ Result<void> OnlineStep::make_room(Bytes size) {
   };
   while (used_ + size > capacity_) {
     const auto victim = policy_.victim(may_leave);
-    const Result<void> left = victim ? evict(*victim) : Result<void>(full(used_ + size));
-    if (!left && !collect()) return left;
+    if (!victim) return full(used_ + size);
+    if (auto left = evict(*victim); !left) return left;
   }
   return {};
 }
@@ -168,16 +156,6 @@ Error OnlineStep::full(Bytes need) const {
           fmt::format("{} needs {} of fast memory at once and {} is given",
                       ended ? std::string("the step's end") : request_.graph.kernels[kernel_].name,
                       readable(need), readable(capacity_))};
-}
-
-/// Whether there was anything.
-bool OnlineStep::collect() {
-  bool any = false;
-  for (const TensorId tensor : std::exchange(dead_, {})) {
-    any = any || state_[tensor.index].exists;
-    end(tensor);
-  }
-  return any;
 }
 
 /// From here on the tensor is used in this tier.
@@ -212,7 +190,6 @@ void OnlineStep::go_home(TensorId tensor) {
 }
 
 Draft OnlineStep::finish() {
-  collect();
   for (std::uint32_t i = 0; i < state_.size(); ++i) {
     if (!state_[i].exists) continue;
     if (request_.graph.tensors[i].persistent) {

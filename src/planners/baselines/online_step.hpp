@@ -2,7 +2,6 @@
 // knows nothing of those after it. Every transfer is waited for at once.
 //
 //   current    what a tensor's slower region holds is what the tensor holds
-//   dead       nobody will use the tensor again in this step
 //
 // A tensor is in fast memory, or in its spill tier, or current in both. Kernels use it in place where they
 // can; what lies in a tier they cannot use is brought.
@@ -26,14 +25,8 @@ class OnlinePolicy {
  public:
   virtual ~OnlinePolicy() = default;
 
-  /// Whether others leave fast memory for a tensor that is made.
-  virtual bool clears_for_new() const = 0;
-  /// Whether the dead stay until there is no other room, as where a collector has to find them.
-  virtual bool keeps_dead() const { return false; }
-  /// Before a kernel, for each operand that exists.
-  virtual void will_use(OnlineStep&, const Use&) {}
-  virtual void used(const Use& use, Phase phase) = 0;
-  virtual void layer_end(OnlineStep&) {}
+  virtual void used(const Use& use) = 0;
+  virtual void layer_end(OnlineStep& step) = 0;
   /// Which tensor leaves fast memory next.
   virtual std::optional<TensorId> victim(const std::function<bool(TensorId)>& may_leave) = 0;
   /// The tensor is in fast memory now, or in a slower tier.
@@ -71,7 +64,6 @@ class OnlineStep {
   Result<void> evict(TensorId tensor);
   Result<void> make_room(Bytes size);
   Error full(Bytes need) const;
-  bool collect();
   void settle(TensorId tensor, TierId where);
   void end(TensorId tensor);
   void leave_only(TensorId tensor, TierId tier);
@@ -84,7 +76,7 @@ class OnlineStep {
   OnlinePolicy& policy_;
   PlanWriter writer_;
   std::vector<State> state_;  ///< by tensor
-  std::vector<TensorId> dead_, left_;
+  std::vector<TensorId> left_;
   std::uint32_t kernel_ = 0;
 };
 

@@ -1,0 +1,241 @@
+#include "planners/baselines/step_recorder.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.hpp"
+#include "plan/step_uses.hpp"
+
+namespace terrace {
+
+StepRecorder::StepRecorder(const PlanRequest& request, std::vector<TierId> tiers, std::string planner)
+    : request_(request),
+      tiers_(std::move(tiers)),
+      places_(request.graph.tensors.size() * request.machine.tiers.size()),
+      home_(request.graph.tensors.size()),
+      result_(request.graph.tensors.size()) {
+  plan_.planner = std::move(planner);
+  for (const TensorId result : request.graph.results) result_[result.index] = true;
+}
+
+// ---- What the manager does
+
+void StepRecorder::gained(ObjectId object, TierId tier, std::uint64_t offset) {
+  if (object.index >= names_.size()) names_.resize(object.index + 1);
+  // Others may make way for a new one, and gain a region elsewhere first.
+  Name& name = names_[object.index];
+  if (name.object != object) name = {object, creating_};
+  gain(name.tensor, tiers_[tier.index], offset);
+}
+
+void StepRecorder::lost(ObjectId object, TierId tier) { lose(tensor_of(object), tiers_[tier.index]); }
+
+void StepRecorder::copying(ObjectId object, TierId from, TierId to) {
+  const TensorId tensor = tensor_of(object);
+  if (at(tensor, tiers_[from.index]).current) {
+    copy(tensor, tiers_[from.index], tiers_[to.index]);
+  } else {
+    undefined_ += request_.graph[tensor].bytes;
+  }
+}
+
+void StepRecorder::slid(ObjectId, TierId, std::uint64_t) {
+  check(false, "a plan moves nothing within a tier");
+}
+
+void StepRecorder::gain(TensorId tensor, TierId tier, std::uint64_t offset) {
+  at(tensor, tier) = {true, false, offset};
+  plan_.instructions.emplace_back(Alloc{tensor, tier, offset});
+}
+
+void StepRecorder::lose(TensorId tensor, TierId tier) {
+  at(tensor, tier) = {};
+  plan_.instructions.emplace_back(Free{tensor, tier});
+}
+
+void StepRecorder::copy(TensorId tensor, TierId from, TierId to) {
+  plan_.instructions.emplace_back(Copy{{tensor}, from, to, tickets_});
+  plan_.instructions.emplace_back(Wait{tickets_++});
+  at(tensor, to).current = true;
+}
+
+void StepRecorder::begin() {
+  plan_.instructions.clear();
+  tickets_ = 0;
+  undefined_ = {};
+  for (std::uint32_t i = 0; i < tensor_count(); ++i) {
+    for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
+      Place& place = at({i}, {tier});
+      if (!place.exists) continue;
+      check(!home_[i], "a tensor has one home");
+      home_[i] = Alloc{{i}, {tier}, place.offset};
+      place.current = true;
+      plan_.start.push_back(*home_[i]);
+    }
+  }
+}
+
+void StepRecorder::run(KernelId kernel, std::vector<TierId> tiers) {
+  const Kernel& what = request_.graph[kernel];
+  for (std::size_t i = 0; i < what.outputs.size(); ++i) {
+    const TensorId tensor = what.outputs[i].tensor;
+    for (std::uint32_t tier = 0; tier < tier_count(); ++tier) at(tensor, {tier}).current = false;
+    at(tensor, tiers[what.inputs.size() + i]).current = true;
+  }
+  plan_.instructions.emplace_back(Run{kernel, 0, std::move(tiers)});
+}
+
+// ---- The step's end
+
+Bytes StepRecorder::size(TensorId tensor, TierId tier) const {
+  return round_up(request_.graph[tensor].bytes, request_.machine[tier].granularity);
+}
+
+/// What is given is filled anew, unless it is a result.
+bool StepRecorder::ends_at_home(TensorId tensor) const {
+  return home_[tensor.index] && (!is_given(request_.graph[tensor]) || result_[tensor.index]);
+}
+
+bool StepRecorder::is_home(TensorId tensor, TierId tier) const {
+  const std::optional<Alloc>& home = home_[tensor.index];
+  return home && home->tier == tier && at(tensor, tier).exists && at(tensor, tier).offset == home->offset;
+}
+
+std::vector<TensorId> StepRecorder::astray() const {
+  std::vector<TensorId> tensors;
+  for (std::uint32_t i = 0; i < tensor_count(); ++i) {
+    if (ends_at_home({i}) && !is_home({i}, home_[i]->tier)) tensors.push_back({i});
+  }
+  return tensors;
+}
+
+Result<void> StepRecorder::end() {
+  for (std::uint32_t i = 0; i < tensor_count(); ++i) {
+    if (ends_at_home({i})) go_home({i});
+  }
+  for (std::uint32_t i = 0; i < tensor_count(); ++i) leave_only_what_is_needed({i});
+  if (auto cleared = clear_homes(); !cleared) return cleared;
+  for (const Alloc& home : plan_.start) {
+    if (!at(home.tensor, home.tier).exists) gain(home.tensor, home.tier, home.offset);
+  }
+  return {};
+}
+
+void StepRecorder::go_home(TensorId tensor) {
+  const TierId home = home_[tensor.index]->tier;
+  if (at(tensor, home).current) return;
+  for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
+    if (!at(tensor, {tier}).current) continue;
+    copy(tensor, {tier}, home);
+    brought_ += request_.graph[tensor].bytes;
+    return;
+  }
+}
+
+/// The tier where a result is read after the step.
+std::optional<TierId> StepRecorder::at_hand(TensorId tensor) const {
+  if (!result_[tensor.index]) return std::nullopt;
+  if (ends_at_home(tensor) && request_.machine[home(tensor)].addressable) return home(tensor);
+  for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
+    if (request_.machine.tiers[tier].addressable && at(tensor, {tier}).current) return TierId{tier};
+  }
+  return std::nullopt;
+}
+
+void StepRecorder::leave_only_what_is_needed(TensorId tensor) {
+  const std::optional<TierId> read = at_hand(tensor);
+  for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
+    if (!at(tensor, {tier}).exists || is_home(tensor, {tier}) || read == TierId{tier}) continue;
+    lose(tensor, {tier});
+  }
+}
+
+// ---- Results lie where there is room, and that may be where something is given next
+
+bool StepRecorder::is_in_the_way(TensorId result, TierId tier) const {
+  if (is_home(result, tier)) return false;
+  const std::uint64_t begin = at(result, tier).offset, end = begin + size(result, tier).count;
+  return std::any_of(plan_.start.begin(), plan_.start.end(), [&](const Alloc& home) {
+    return home.tier == tier && home.offset < end && begin < home.offset + size(home.tensor, tier).count;
+  });
+}
+
+/// The lowest offset with so much room beside all that is there or is to be there when the step ends.
+std::optional<std::uint64_t> StepRecorder::gap(TierId tier, Bytes wanted) const {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+  for (std::uint32_t i = 0; i < tensor_count(); ++i) {
+    const Bytes bytes = size({i}, tier);
+    if (at({i}, tier).exists) taken.emplace_back(at({i}, tier).offset, bytes.count);
+    if (home_[i] && home_[i]->tier == tier) taken.emplace_back(home_[i]->offset, bytes.count);
+  }
+  std::sort(taken.begin(), taken.end());
+  std::uint64_t free_from = 0;
+  for (const auto& [offset, bytes] : taken) {
+    if (offset >= free_from + wanted.count) break;
+    free_from = std::max(free_from, offset + bytes);
+  }
+  if (free_from + wanted.count > request_.budget[tier.index].count) return std::nullopt;
+  return free_from;
+}
+
+/// Whether there was room.
+bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
+  const auto offset = gap(to, size(tensor, to));
+  if (!offset) return false;
+  gain(tensor, to, *offset);
+  copy(tensor, from, to);
+  lose(tensor, from);
+  cleared_ += request_.graph[tensor].bytes;
+  return true;
+}
+
+/// All that are in the way go before one comes back: together they may need the room that each leaves. Where
+/// the others leave too little room between them, they go as well.
+Result<void> StepRecorder::clear_homes() {
+  std::vector<Away> away;
+  for (const bool all : {false, true}) {
+    for (std::uint32_t i = 0; i < tensor_count(); ++i) {
+      const auto from = at_hand({i});
+      if (!from || is_home({i}, *from) || (!all && !is_in_the_way({i}, *from))) continue;
+      if (!send_away({i}, *from, away))
+        return Error{ErrorCode::tier_full, "the step's results have nowhere to go: give slower tiers more"};
+    }
+    std::erase_if(away, [&](const Away& result) { return make_readable(result); });
+    if (away.empty()) return {};
+  }
+  return Error{ErrorCode::tier_full,
+               "the step's results have no room beside what is given: give fast memory more"};
+}
+
+bool StepRecorder::send_away(TensorId result, TierId from, std::vector<Away>& away) {
+  for (const TierId to : tiers_) {
+    if (to == from || at(result, to).exists || !carry(result, from, to)) continue;
+    if (!request_.machine[to].addressable) away.push_back({result, to});
+    return true;
+  }
+  return false;
+}
+
+bool StepRecorder::make_readable(const Away& away) {
+  return std::any_of(tiers_.begin(), tiers_.end(), [&](TierId to) {
+    return request_.machine[to].addressable && carry(away.result, away.tier, to);
+  });
+}
+
+Draft StepRecorder::finish() && {
+  plan_.graph = fingerprint(request_.graph);
+  plan_.machine = fingerprint(request_.machine);
+  plan_.profile = fingerprint(request_.profile);
+  Draft draft{std::move(plan_), std::vector<Bytes>(tier_count())};
+  const auto reach = [&](const Alloc& alloc) {
+    Bytes& needed = draft.needed[alloc.tier.index];
+    needed = std::max(needed, Bytes{alloc.offset} + size(alloc.tensor, alloc.tier));
+  };
+  for (const Alloc& home : draft.plan.start) reach(home);
+  for (const Instruction& instruction : draft.plan.instructions) {
+    if (const auto* alloc = std::get_if<Alloc>(&instruction)) reach(*alloc);
+  }
+  return draft;
+}
+
+}  // namespace terrace
