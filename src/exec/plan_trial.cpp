@@ -17,7 +17,7 @@ namespace {
 
 /// What only predicts, as the planner calls it.
 constexpr const char* kPredicted = "trial";
-/// The share of slower tiers that is open beyond what known plans reach: those to come are packed otherwise.
+/// Of what known plans reach in slower tiers so large a part is open beyond it.
 constexpr std::uint64_t kSpareParts = 8;
 
 bool leaves_it_open(const PlannerChoice& choice) {
@@ -46,19 +46,7 @@ std::vector<std::uint32_t> late_intervals(const sentinel::Examination& found, Se
   return late;
 }
 
-/// But for where in a tier: a tier of another size may be packed otherwise.
-bool is_same(const Instruction& a, const Instruction& b) {
-  const auto *one = std::get_if<Alloc>(&a), *other = std::get_if<Alloc>(&b);
-  if (one == nullptr || other == nullptr) return a == b;
-  return one->tensor == other->tensor && one->tier == other->tier;
-}
-
-bool is_same(const Plan& a, const Plan& b) {
-  const auto same = [](const Instruction& one, const Instruction& other) { return is_same(one, other); };
-  return std::equal(a.start.begin(), a.start.end(), b.start.begin(), b.start.end(), same) &&
-         std::equal(a.instructions.begin(), a.instructions.end(), b.instructions.begin(),
-                    b.instructions.end(), same);
-}
+bool is_same(const Plan& a, const Plan& b) { return a.start == b.start && a.instructions == b.instructions; }
 
 /// Whatever gives the numbers of intervals their meaning. Not the machine's figures: when it is calibrated
 /// again, real steps on the same tiers are as they were. If other figures lead to other intervals, that is
@@ -150,9 +138,9 @@ void PlanTrial::begin(const std::vector<std::uint32_t>& late, std::uint64_t step
   }
   auto waiting = make("wait");
   if (!waiting) return;
-  open_room(*waiting);
-  predicted_ = Candidate{kPredicted, roomy(plan_.plan())};
-  standing_ = Candidate{"wait", roomy(*std::move(waiting))};
+  open_room({&*waiting, &plan_.plan()});
+  predicted_ = candidate(kPredicted, plan_.plan());
+  standing_ = candidate("wait", *std::move(waiting));
   find_challenger();
   if (!challenger_) return;
   intervals_ = late.size();
@@ -160,19 +148,26 @@ void PlanTrial::begin(const std::vector<std::uint32_t>& late, std::uint64_t step
   change_to(*standing_);
 }
 
-/// All of the fastest tier, of the others as much as plans are expected to reach.
-void PlanTrial::open_room(const Plan& waiting) {
-  const auto one = reach(graph_, machine_, waiting), other = reach(graph_, machine_, plan_.plan());
-  for (std::size_t i = 1; i < budget_.size(); ++i) {
-    const Bytes known = std::max(one[i], other[i]);
-    const Bytes spare = round_up(known / kSpareParts, machine_.tiers[i].granularity);
-    budget_[i] = std::min(budget_[i], known + spare);
+/// All of the fastest tier; of the others what these plans reach, and some more for those to come, which are
+/// packed otherwise.
+void PlanTrial::open_room(const std::vector<const Plan*>& known) {
+  room_ = budget_;
+  for (std::size_t i = 1; i < room_.size(); ++i) {
+    Bytes reached{0};
+    for (const Plan* plan : known) reached = std::max(reached, reach(graph_, machine_, *plan)[i]);
+    const Bytes spare = round_up(reached / kSpareParts, machine_.tiers[i].granularity);
+    room_[i] = std::min(room_[i], reached + spare);
   }
 }
 
-VerifiedPlan PlanTrial::roomy(Plan plan) const {
-  plan.budget = budget_;
-  return verify(graph_, machine_, std::move(plan)).value();
+/// None where there is no room for the plan.
+std::optional<PlanTrial::Candidate> PlanTrial::candidate(const std::string& end, Plan plan) const {
+  const std::vector<Bytes> reached = reach(graph_, machine_, plan);
+  for (std::size_t i = 0; i < reached.size(); ++i) {
+    if (reached[i] > room_[i]) return std::nullopt;
+  }
+  plan.budget = room_;
+  return Candidate{end, verify(graph_, machine_, std::move(plan)).value()};
 }
 
 /// The plan of the next interval that has a choice, left; none where all are decided.
@@ -180,10 +175,9 @@ void PlanTrial::find_challenger() {
   challenger_.reset();
   while (!trial_.done()) {
     auto plan = make(trial_.leaving());
-    if (plan && !is_same(*plan, standing_->plan.plan())) {
-      challenger_ = Candidate{trial_.leaving(), roomy(*std::move(plan))};
-      return;
-    }
+    if (plan && !is_same(*plan, standing_->plan.plan()))
+      challenger_ = candidate(trial_.leaving(), *std::move(plan));
+    if (challenger_) return;
     trial_.skip();
   }
 }

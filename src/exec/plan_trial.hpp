@@ -84,8 +84,8 @@ class PlanTrial {
   bool recall();
   void begin(const std::vector<std::uint32_t>& late, std::uint64_t steps);
   Result<Plan> make(const std::string& end) const;
-  void open_room(const Plan& waiting);
-  VerifiedPlan roomy(Plan plan) const;
+  void open_room(const std::vector<const Plan*>& known);
+  std::optional<Candidate> candidate(const std::string& end, Plan plan) const;
   void find_challenger();
   bool heed_answer(Seconds step);
   bool heed_predicted(Seconds step);
@@ -100,7 +100,8 @@ class PlanTrial {
   const std::filesystem::path store_;
   const std::string compute_;
   std::string question_;
-  std::vector<Bytes> budget_;  // that is open while plans change
+  const std::vector<Bytes> budget_;
+  std::vector<Bytes> room_;  // that is open while plans change
   Stage stage_ = Stage::done;
   VerifiedPlan plan_;
   sentinel::Trial trial_{{}};

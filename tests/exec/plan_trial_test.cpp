@@ -16,7 +16,7 @@ namespace {
 Machine late_machine(bool addressable = true) {
   Machine machine = two_tiers(addressable ? "fake:1GiB" : "fake:1GiB,blocks", {64}, {512}, addressable);
   machine.compute = {"declared", 1, 1e9};
-  for (Link& link : machine.links) link.rates = {{Bytes{4096}, BytesPerSecond{3e7}}};
+  for (Link& link : machine.links) link.rates = {{Bytes{4096}, BytesPerSecond{1e8}}};
   return machine;
 }
 
@@ -29,12 +29,12 @@ struct Subject {
   std::vector<Bytes> budget;
   std::optional<VerifiedPlan> predicted;
 
-  explicit Subject(Machine on = late_machine(), std::string by = "sentinel+in_place=off",
-                   const Graph& graph = small_resnet(), std::uint64_t quarters = 6)
+  explicit Subject(Machine on = late_machine(), std::string by = "sentinel+in_place=off+interval=1",
+                   const Graph& graph = small_resnet(), std::uint64_t tenths = 6)
       : machine(std::move(on)), planner(std::move(by)), program(compile(graph, 1).value()) {
     profile = estimate(program.graph, machine);
     for (const MachineTier& tier : machine.tiers) budget.push_back(tier.capacity);
-    budget[0] = round_up(least_budget(program.graph, machine).bytes * quarters / 4, Bytes{64});
+    budget[0] = round_up(program.peak * tenths / 10, Bytes{64});
     plan();
   }
 
@@ -75,10 +75,10 @@ TEST(PlanTrial, LeavesWhatIsFasterLeft) {
   PlanTrial trial(subject.request());
   ASSERT_FALSE(trial.done());
   ASSERT_GT(trial.intervals(), 1U);
-  EXPECT_EQ(trial.plan()->planner, "sentinel+in_place=off+end=wait");
+  EXPECT_EQ(trial.plan()->planner, "sentinel+in_place=off+interval=1+end=wait");
   run(trial, leaving_is_faster);
   EXPECT_EQ(leaving(trial.answer()), static_cast<std::ptrdiff_t>(trial.intervals()));
-  EXPECT_EQ(trial.plan()->planner, "sentinel+in_place=off+end=" + trial.answer());
+  EXPECT_EQ(trial.plan()->planner, subject.planner + "+end=" + trial.answer());
   EXPECT_FALSE(trial.remembered());
 }
 
@@ -87,7 +87,7 @@ TEST(PlanTrial, WaitsWhereThatIsFaster) {
   PlanTrial trial(subject.request());
   run(trial, waiting_is_faster);
   EXPECT_EQ(trial.answer(), "wait");
-  EXPECT_EQ(trial.plan()->planner, "sentinel+in_place=off+end=wait");
+  EXPECT_EQ(trial.plan()->planner, "sentinel+in_place=off+interval=1+end=wait");
 }
 
 TEST(PlanTrial, KeepsWhatWasPredictedWhereNoAnswerBeatsIt) {
@@ -230,8 +230,8 @@ TEST(PlanTrial, SpendsNoStepWhereKernelsCannotUseSlowerTiers) {
 }
 
 TEST(PlanTrial, SpendsNoStepForAnAnswerThatIsGivenNorForOtherPlanners) {
-  for (const char* planner :
-       {"sentinel+in_place=off+end=wait", "sentinel+end=trial+in_place=off", "prefetch", "best"}) {
+  for (const char* planner : {"sentinel+in_place=off+interval=1+end=wait",
+                              "sentinel+end=trial+in_place=off+interval=1", "prefetch", "best"}) {
     SCOPED_TRACE(planner);
     expect_nothing_to_try(Subject(late_machine(), planner));
   }
