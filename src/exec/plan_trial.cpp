@@ -32,13 +32,13 @@ bool has_choice_of_place(const Machine& machine, const std::vector<Bytes>& budge
   return false;
 }
 
-/// The longest waits first: what is decided later builds on them.
+/// Whether for lack of time or of room: kernels that wait could do without. The longest waits first, since
+/// what is decided later builds on them.
 std::vector<std::uint32_t> late_intervals(const sentinel::Examination& found, Seconds step,
                                           const PlanTrialOptions& options) {
   std::vector<std::uint32_t> late;
-  for (std::uint32_t i = 0; i < found.cases.size(); ++i) {
-    const bool waits = found.waited[i] > Seconds{0} && found.waited[i] >= options.share * step;
-    if (found.cases[i] == sentinel::Case::no_time && waits) late.push_back(i);
+  for (std::uint32_t i = 0; i < found.waited.size(); ++i) {
+    if (found.waited[i] > Seconds{0} && found.waited[i] >= options.share * step) late.push_back(i);
   }
   std::stable_sort(late.begin(), late.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return found.waited[a] > found.waited[b]; });

@@ -13,7 +13,7 @@ Result<Plan> plan_sentinel(const PlanRequest& request);
 namespace sentinel {
 
 /// The intervals that the planner takes for a request, and how each begins with the answer that the option
-/// `end` gives. Those that begin with Case::no_time where `end` is `wait` are for a Trial.
+/// `end` gives. Those whose kernels wait where `end` is `wait` are for a Trial.
 struct Examination {
   Cuts cuts;
   std::vector<Case> cases;      ///< one more than cuts, for the step's end
