@@ -16,6 +16,7 @@
 #include "data/fashion_mnist.hpp"
 #include "exec/adjuster.hpp"
 #include "exec/pipeline.hpp"
+#include "exec/plan_trial.hpp"
 #include "exec/training_data.hpp"
 
 namespace terrace::cli {
@@ -40,6 +41,8 @@ struct PlannedRun {
   Machine machine;
   Planned planned;
   std::unique_ptr<Adjuster> adjuster;  ///< none: the plan stays
+  std::unique_ptr<PlanTrial> trial;    ///< none: nothing is left to try
+  bool trial_remembered = false;       ///< an earlier run did it
 };
 
 /// Everything training needs. The data borrow the pictures, so both stay where they are.
@@ -63,6 +66,13 @@ struct PlannedAgain {
   Seconds before{0}, after{0};  ///< a step, as predicted
 };
 
+/// What steps were spent on by the planner's trial.
+struct TrialRecord {
+  std::uint32_t steps = 0;
+  std::size_t intervals = 0;
+  std::string answer;  ///< empty: training ended first
+};
+
 struct TrainRecord {
   enum class End { complete, interrupted, diverged } end = End::complete;
   std::int64_t first_step = 0;          ///< those before it were done by an earlier run
@@ -75,6 +85,7 @@ struct TrainRecord {
   Bytes resident;              ///< the most this process had
   std::optional<Bytes> group;  ///< the most its control group had, where it is in one
   std::vector<PlannedAgain> planned_again;
+  TrialRecord trial;
   std::optional<double> test_accuracy;
   std::optional<bool> same_bits;
   std::string difference;  ///< the first that was found
@@ -100,6 +111,18 @@ void resume(const TrainRequest& request, TrainSetup& setup);
 void start_checkpoint(const TrainSetup& setup);
 void finish_checkpoint(const TrainSetup& setup);
 
+/// As the trainer does; a disk that fails without harm is told, too.
+Result<void> change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Machine& machine);
+
+/// Before training: gives the run the plan that the planner's trial begins with, or one that was remembered.
+void begin_trial(const TrainRequest& request, const Program& program, const Profile& profile,
+                 const std::vector<Bytes>& budget, PlannedRun& run, ProgressLine& line);
+/// After a step: changes the plan as the trial asks for. Whether the step was one of the trial's; after the
+/// last of them the run begins to adjust.
+bool try_plans(const TrainRequest& request, TrainSetup& setup, TrainRecord& record, ProgressLine& line);
+
+/// From now on the plan follows the computer, unless the request keeps it. The graph outlives the run.
+void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile profile, PlannedRun& run);
 /// After a step: changes the plan where the computer has drifted from what it was made for.
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line);
 

@@ -5,18 +5,23 @@
 #include "terrace/error.hpp"
 
 namespace terrace::cli {
-namespace {
 
-Result<void> change_plan(TrainSetup& setup, const Adjustment& better) try {
+Result<void> change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Machine& machine) try {
   const auto folder = cache_folder();
   if (!folder) return folder.error();
-  return setup.trainer->change_plan(better.plan, setup.plan->adjuster->machine(), *folder);
+  return setup.trainer->change_plan(plan, machine, *folder);
 } catch (const EnvironmentError& error) {
   if (setup.trainer->failed()) throw;
   return Error{ErrorCode::unsupported, error.what()};
 }
 
-}  // namespace
+void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile profile, PlannedRun& run) {
+  if (!request.adjust) return;
+  Plan plan = run.planned.plan.plan();
+  // What a trial decided is of this machine's intervals: on a drifted one the planner decides anew.
+  if (!request.planner.empty()) plan.planner = request.planner;
+  run.adjuster = std::make_unique<Adjuster>(graph, run.machine, std::move(profile), std::move(plan));
+}
 
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   if (!setup.plan || !setup.plan->adjuster) return;
@@ -25,7 +30,7 @@ void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   if (!better) return;
   line.show("changing the plan");
   record.note_peak(setup.trainer->timeline().peak);
-  if (const auto changed = change_plan(setup, *better); !changed) {
+  if (const auto changed = change_plan(setup, better->plan, run.adjuster->machine()); !changed) {
     // Training goes on as well as before.
     line.say(fmt::format("the plan stays as it is: {}", changed.error().message));
     run.adjuster.reset();

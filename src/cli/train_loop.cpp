@@ -133,7 +133,7 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
     if (!keep_step(request, setup, record)) narrator.tell();
     if (!std::isfinite(record.loss.back())) {
       record.end = TrainRecord::End::diverged;
-    } else if (record.steps_done() < request.steps) {
+    } else if (!try_plans(request, setup, record, line) && record.steps_done() < request.steps) {
       adjust(setup, record, line);
     }
   }

@@ -21,6 +21,12 @@ std::string how_it_ended(const TrainRequest& request, const TrainRecord& record)
   return fmt::format("interrupted after step {} of {}{}", record.steps_done(), request.steps, resumed);
 }
 
+std::string trial_text(const TrialRecord& trial) {
+  const std::string spent = fmt::format("{} steps for {} late intervals", trial.steps, trial.intervals);
+  if (trial.answer.empty()) return spent + ", not finished: the next run begins anew";
+  return fmt::format("{}, which decided for end={}", spent, trial.answer);
+}
+
 void row(std::string_view name, const std::string& value) { fmt::print("{:<16} {}\n", name, value); }
 
 nlohmann::json planned_again_json(const PlannedRun& run, const TrainRecord& record) {
@@ -71,6 +77,7 @@ void print_planned(const PlannedRun& run, const Program& program, const TrainRec
   row("peak", peak_text(run.machine, record.peak));
   row("moved in a step", moved_text(run.machine, record.moved));
   row("exposed", fmt::format("{:.4f} s of a step", median_or_zero(record.exposed_seconds)));
+  if (record.trial.steps > 0) row("trial", trial_text(record.trial));
   for (const PlannedAgain& one : record.planned_again) {
     row("planned again",
         fmt::format("after step {}: the computer had drifted by a factor of {:.2f}, which makes {:.4f} s a "
@@ -106,6 +113,8 @@ nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, con
       {"resident_peak_bytes", record.resident.count},
       {"group_peak_bytes", record.group ? nlohmann::json(record.group->count) : nlohmann::json()},
       {"first_step", record.first_step},
+      {"trial_steps", record.trial.steps},
+      {"trial_remembered", setup.plan && setup.plan->trial_remembered},
   };
   if (setup.plan) json.update(planned_json(*setup.plan, record));
   if (record.test_accuracy) json["test_accuracy"] = *record.test_accuracy;

@@ -110,16 +110,14 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
   Planned planned = expect(plan_of(workload, profile, budget, planner));
-  setup.plan = PlannedRun{std::move(workload.machine), std::move(planned), nullptr};
+  setup.plan = PlannedRun{std::move(workload.machine), std::move(planned), nullptr, nullptr};
   PlannedRun& run = *setup.plan;
+  begin_trial(request, workload.program, profile, budget, run, line);
   line.show(
       fmt::format("taking {} and setting the weights", peak_text(run.machine, run.planned.plan->budget)));
   Trainer trainer =
       expect(Trainer::start(std::move(workload.program), run.planned.plan, run.machine, options));
-  if (request.adjust) {
-    run.adjuster = std::make_unique<Adjuster>(trainer.program().graph, run.machine, std::move(profile),
-                                              run.planned.plan.plan());
-  }
+  if (!run.trial) begin_adjusting(request, trainer.program().graph, std::move(profile), run);
   return trainer;
 }
 

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 
+#include "exec/reach.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/measure.hpp"
 #include "profile/roofline.hpp"
@@ -29,9 +30,9 @@ Result<void> require_least(const Workload& workload, Bytes fast) {
 
 /// Measuring without a place to keep it is slower the next time, no worse.
 std::optional<ProfileStore> open_store(const Told& progress) try {
-  const auto folder = cache_folder();
-  if (!folder) return progress(folder.error().message), std::nullopt;
-  auto store = ProfileStore::open(*folder / "profiles.sqlite");
+  const auto file = profile_store_file();
+  if (!file) return progress(file.error().message), std::nullopt;
+  auto store = ProfileStore::open(*file);
   if (!store) return progress(store.error().message), std::nullopt;
   if (!store->note().empty()) progress(store->note());
   return *std::move(store);
@@ -48,23 +49,13 @@ Bytes memory(const Workload& workload, const std::vector<Bytes>& budget) {
   return sum;
 }
 
-/// Of every tier only as much as the plan's regions reach, so that no more is taken than is used.
-void trim_budget(Plan& plan, const Workload& workload) {
-  std::vector<Bytes> reached(plan.budget.size());
-  const auto reach = [&](const Alloc& region) {
-    const Bytes size =
-        round_up(workload.graph()[region.tensor].bytes, workload.machine[region.tier].granularity);
-    Bytes& end = reached[region.tier.index];
-    end = std::max(end, Bytes{region.offset} + size);
-  };
-  for (const Alloc& region : plan.start) reach(region);
-  for (const Instruction& instruction : plan.instructions) {
-    if (const auto* region = std::get_if<Alloc>(&instruction)) reach(*region);
-  }
-  for (std::size_t i = 0; i < reached.size(); ++i) plan.budget[i] = std::min(plan.budget[i], reached[i]);
-}
-
 }  // namespace
+
+Result<std::filesystem::path> profile_store_file() {
+  auto folder = cache_folder();
+  if (!folder) return folder;
+  return *folder / "profiles.sqlite";
+}
 
 Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& budget, const Told& progress) {
   if (auto enough = require_least(workload, budget[0]); !enough) return enough.error();
@@ -98,7 +89,7 @@ Result<Planned> plan_of(const Workload& workload, const Profile& profile, const 
   const auto start = std::chrono::steady_clock::now();
   auto plan = make_plan(planner, {workload.graph(), workload.machine, profile, budget});
   if (!plan) return plan.error();
-  trim_budget(*plan, workload);
+  trim_budget(workload.graph(), workload.machine, *plan);
   auto verified = verify(workload.graph(), workload.machine, *std::move(plan));
   if (!verified) return verified.error();
   return Planned{*std::move(verified), budget[0], least_budget(workload.graph(), workload.machine),

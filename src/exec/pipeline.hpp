@@ -6,6 +6,7 @@
 //   Planned planned = plan_of(workload, profile, budget, "prefetch").value();
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string_view>
 
@@ -19,6 +20,9 @@ namespace terrace {
 Result<Profile> profile_of(
     const Workload& workload, const std::vector<Bytes>& budget,
     const Told& progress = [](const std::string&) {});
+
+/// Where profiles and decisions are kept: in the cache folder.
+Result<std::filesystem::path> profile_store_file();
 
 /// Keeps what a counted step gave, under each kernel's key, for profiles to come; in the cache folder.
 void remember_accesses(

@@ -1,3 +1,5 @@
+#include "planners/table.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +15,6 @@
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/best.hpp"
 #include "planners/sentinel/sentinel.hpp"
-#include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -66,12 +67,9 @@ Error no_such(std::string_view what, std::string_view name, const std::vector<st
                                                    enumerated(closest.empty() ? names : closest, "or"))};
 }
 
-struct Choice {
-  const PlannerInfo* planner;
-  std::map<std::string, std::string> options;
-};
+}  // namespace
 
-Result<Choice> choose(std::string_view text) {
+Result<PlannerChoice> choose_planner(std::string_view text) {
   const auto parts = parts_of(text, '+');
   const auto* found = std::find_if(std::begin(kPlanners), std::end(kPlanners),
                                    [&](const PlannerInfo& planner) { return planner.name == parts[0]; });
@@ -80,7 +78,7 @@ Result<Choice> choose(std::string_view text) {
     for (const PlannerInfo& planner : kPlanners) names.push_back(planner.name);
     return no_such("planner", parts[0], names);
   }
-  Choice choice{found, {}};
+  PlannerChoice choice{found, {}};
   const auto known = parts_of(found->options, ' ');
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = std::min(parts[i].find('='), parts[i].size());
@@ -99,19 +97,17 @@ Result<Choice> choose(std::string_view text) {
   return choice;
 }
 
-}  // namespace
-
 std::span<const PlannerInfo> planners() { return kPlanners; }
 
 Result<void> check_planner(std::string_view text) {
-  const auto choice = choose(text);
+  const auto choice = choose_planner(text);
   if (!choice) return choice.error();
   return {};
 }
 
 Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
   check(request.budget.size() == request.machine.tiers.size(), "every tier has its budget");
-  auto choice = choose(name);
+  auto choice = choose_planner(name);
   if (!choice) return choice.error();
   const LeastBudget least = least_budget(request.graph, request.machine);
   if (request.budget[0] < least.bytes) {

@@ -26,14 +26,17 @@ constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS kernel_time (kernel TEXT NOT NULL, compute TEXT NOT NULL, cold REAL NOT NULL,"
     " warm REAL NOT NULL, spread REAL NOT NULL, samples INTEGER NOT NULL,"
     " PRIMARY KEY (kernel, compute)) WITHOUT ROWID;";
-/// Files from before accesses and placements were kept have no such tables: they are added at opening.
+/// Files from before accesses, placements and decisions were kept have no such tables: they are added at
+/// opening.
 constexpr const char* kLaterSchema =
     "CREATE TABLE IF NOT EXISTS kernel_access (kernel TEXT NOT NULL, compute TEXT NOT NULL,"
     " operand INTEGER NOT NULL, reads REAL NOT NULL, writes REAL NOT NULL, pages INTEGER NOT NULL,"
     " PRIMARY KEY (kernel, compute, operand)) WITHOUT ROWID;"
     "CREATE TABLE IF NOT EXISTS kernel_placement (kernel TEXT NOT NULL, compute TEXT NOT NULL,"
     " placement TEXT NOT NULL, cold REAL NOT NULL, warm REAL NOT NULL, spread REAL NOT NULL,"
-    " samples INTEGER NOT NULL, PRIMARY KEY (kernel, compute, placement)) WITHOUT ROWID;";
+    " samples INTEGER NOT NULL, PRIMARY KEY (kernel, compute, placement)) WITHOUT ROWID;"
+    "CREATE TABLE IF NOT EXISTS decision (graph TEXT NOT NULL, compute TEXT NOT NULL, question TEXT NOT NULL,"
+    " answer TEXT NOT NULL, PRIMARY KEY (graph, compute, question)) WITHOUT ROWID;";
 
 [[noreturn]] void throw_failure(const fs::path& path, const std::string& why, int cause = 0) {
   throw EnvironmentError(
@@ -274,6 +277,25 @@ void ProfileStore::save_accesses(std::string_view kernel, std::string_view compu
   in_transaction([&] {
     remove_accesses(*database_, kernel, compute);
     insert_accesses(*database_, kernel, compute, operands);
+  });
+}
+
+std::optional<std::string> ProfileStore::find_decision(std::string_view graph, std::string_view compute,
+                                                       std::string_view question) const {
+  return guarded(path_, [&]() -> std::optional<std::string> {
+    Statement select(*database_,
+                     "SELECT answer FROM decision WHERE graph = ? AND compute = ? AND question = ?");
+    if (!select.bind(graph).bind(compute).bind(question).step()) return std::nullopt;
+    return select.text(0);
+  });
+}
+
+void ProfileStore::save_decision(std::string_view graph, std::string_view compute, std::string_view question,
+                                 std::string_view answer) {
+  guarded(path_, [&] {
+    Statement insert(
+        *database_, "INSERT OR REPLACE INTO decision (graph, compute, question, answer) VALUES (?, ?, ?, ?)");
+    insert.bind(graph).bind(compute).bind(question).bind(answer).step();
   });
 }
 

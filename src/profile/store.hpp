@@ -1,4 +1,5 @@
-// ProfileStore: times and accesses of kernels that were measured before, in a file that programs share.
+// ProfileStore: what was measured before, in a file that programs share: times and accesses of kernels, and
+// what real steps decided.
 //
 // What was measured is found by the kernel's key (kernel_key.hpp) and that of what computed it, so a model
 // that shares kernels with an earlier one need not measure them again. Processes may use one file at once.
@@ -50,6 +51,13 @@ class ProfileStore {
   /// Replaces what was there, as a whole.
   void save_accesses(std::string_view kernel, std::string_view compute,
                      const std::vector<Accesses>& operands);
+
+  /// What steps of a graph decided, by its fingerprint and a question of any text.
+  std::optional<std::string> find_decision(std::string_view graph, std::string_view compute,
+                                           std::string_view question) const;
+  /// Replaces what was there.
+  void save_decision(std::string_view graph, std::string_view compute, std::string_view question,
+                     std::string_view answer);
 
  private:
   template <class Work>

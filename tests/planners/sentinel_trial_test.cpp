@@ -60,6 +60,31 @@ TEST(Trial, CountsTheShortestOfItsRepeats) {
   EXPECT_EQ(trial.end(), "wait");
 }
 
+TEST(Trial, SkipsIntervalsThatHaveNoChoice) {
+  Trial trial({2, 5, 6});
+  trial.skip();
+  EXPECT_EQ(trial.decided(), 1U);
+  EXPECT_EQ(trial.steps_left(), 4U);
+  EXPECT_EQ(trial.leaving(), "leave:5");
+  trial.took(Seconds{2});
+  EXPECT_THROW(trial.skip(), std::logic_error) << "a step was spent on it";
+  trial.took(Seconds{1});
+  EXPECT_EQ(trial.leaving(), "leave:5,6");
+  trial.skip();
+  EXPECT_TRUE(trial.done());
+  EXPECT_EQ(trial.end(), "leave:5");
+  EXPECT_THROW(trial.leaving(), std::logic_error);
+}
+
+TEST(Trial, KnowsWhatAStepTakesAsDecidedLast) {
+  Trial trial({2, 5});
+  EXPECT_EQ(trial.best(), Seconds::max());
+  for (const double time : {3, 2}) trial.took(Seconds{time});
+  EXPECT_EQ(trial.best(), Seconds{2});
+  for (const double time : {4, 5}) trial.took(Seconds{time});
+  EXPECT_EQ(trial.best(), Seconds{4}) << "the machine is slower by now";
+}
+
 TEST(Trial, TakesNoStepOnceItIsDone) {
   Trial trial({});
   EXPECT_THROW(trial.took(Seconds{1}), std::logic_error);

@@ -114,10 +114,24 @@ TEST(ProfileStore, DoesNotFindWhatCannotBeAccesses) {
     EXPECT_TRUE(store.find_accesses(kernel, "cpu").empty()) << kernel;
 }
 
-TEST(ProfileStore, AddsAccessesAndPlacementsToAFileFromBeforeTheyWereKept) {
+TEST(ProfileStore, FindsADecisionByGraphComputeAndQuestion) {
+  const TemporaryFolder folder;
+  auto store = ProfileStore::open(folder / "store").value();
+  EXPECT_FALSE(store.find_decision("graph", "cpu", "which?"));
+  store.save_decision("graph", "cpu", "which?", "this");
+  store.save_decision("graph", "cpu", "which?", "that");
+  store.save_decision("graph", "cpu", "when?", "");
+  EXPECT_EQ(store.find_decision("graph", "cpu", "which?"), "that") << "the newest";
+  EXPECT_EQ(store.find_decision("graph", "cpu", "when?"), "");
+  EXPECT_FALSE(store.find_decision("other", "cpu", "which?"));
+  EXPECT_FALSE(store.find_decision("graph", "other", "which?"));
+}
+
+TEST(ProfileStore, AddsWhatIsNewToAFileFromBeforeItWasKept) {
   const TemporaryFolder folder;
   { ProfileStore::open(folder / "store").value().save("conv", "cpu", some_time(1)); }
-  Database(folder / "store").execute("DROP TABLE kernel_access; DROP TABLE kernel_placement");
+  Database(folder / "store")
+      .execute("DROP TABLE kernel_access; DROP TABLE kernel_placement; DROP TABLE decision");
   auto store = ProfileStore::open(folder / "store").value();
   EXPECT_EQ(store.note(), "");
   EXPECT_EQ(store.find("conv", "cpu"), some_time(1));
@@ -125,6 +139,8 @@ TEST(ProfileStore, AddsAccessesAndPlacementsToAFileFromBeforeTheyWereKept) {
   EXPECT_EQ(store.find_accesses("conv", "cpu"), kSomeAccesses);
   store.save_placed("conv", "cpu", {{"slow", some_time(2)}});
   EXPECT_EQ(store.find_placed("conv", "cpu", "slow"), some_time(2));
+  store.save_decision("graph", "cpu", "which?", "this");
+  EXPECT_EQ(store.find_decision("graph", "cpu", "which?"), "this");
 }
 
 TEST(ProfileStore, MovesADamagedFileAsideAndBeginsANewOne) {

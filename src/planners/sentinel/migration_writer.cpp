@@ -28,7 +28,8 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       stored_(graph_.tensors.size()),
       slow_home_(units.all.size()),
       free_at_(2 * machine_.tiers.size()),
-      cases_(visits.intervals(), Case::done) {
+      cases_(visits.intervals(), Case::done),
+      waited_(visits.intervals()) {
   for (const Unit& unit : units.all) {
     if (unit.tensors.size() > 1) writer_.keep_together(unit.tensors);
   }
@@ -147,7 +148,9 @@ void MigrationWriter::begin_visits(std::uint32_t kernel) {
   for (const Use& use : view_.uses.of(kernel)) {
     State& state = state_[units_.of[use.tensor.index]];
     for (const std::uint32_t ticket : std::exchange(state.tickets, {})) writer_.wait(ticket);
-    now_ = std::max(now_, std::exchange(state.ready, Seconds{0}));
+    const Seconds begin = std::max(now_, std::exchange(state.ready, Seconds{0}));
+    waited_[visits_.interval_of[kernel]] += begin - now_;
+    now_ = begin;
   }
 }
 

@@ -28,6 +28,8 @@ class MigrationWriter {
   Result<Draft> write(PackingEffort effort);
   /// By interval; those for which nothing migrates are done.
   const std::vector<Case>& cases() const { return cases_; }
+  /// By interval: how long its kernels wait for units that are on their way.
+  const std::vector<Seconds>& waited() const { return waited_; }
 
  private:
   /// A unit on its way out that still has its place in fast memory.
@@ -102,6 +104,7 @@ class MigrationWriter {
   std::deque<Leaving> leaving_;
   std::vector<Seconds> free_at_;  ///< of each tier's lanes, out and in
   std::vector<Case> cases_;
+  std::vector<Seconds> waited_;
   Seconds now_{0};
   std::int64_t used_ = 0;
 };

@@ -43,9 +43,11 @@ class Planning {
 
   Examination examine() {
     const Recipe recipe = choose();
-    Examination found{recipe.cuts, {}, least()};
-    const Result<Draft> written = draft(recipe, options_.end, request_.budget[0], &found.cases);
-    if (!written) found.cases.assign(recipe.cuts.size() + 1, Case::done);
+    Examination found{recipe.cuts, {}, {}, least()};
+    const Result<Draft> written = draft(recipe, options_.end, request_.budget[0], &found);
+    if (written) return found;
+    found.cases.assign(recipe.cuts.size() + 1, Case::done);
+    found.waited.assign(found.cases.size(), Seconds{0});
     return found;
   }
 
@@ -123,24 +125,27 @@ class Planning {
   }
 
   Result<Draft> draft(const Recipe& recipe, const IntervalEnd& end, Bytes capacity,
-                      std::vector<Case>* cases) const {
+                      Examination* found) const {
     if (!recipe.cuts.empty()) {
       const Visits visits = make_visits(view_, units_, recipe.cuts);
       Schedule schedule = make_schedule(view_, units_, visits, capacity, rules(recipe.link_price));
-      if (schedule.fits) return write(units_, visits, std::move(schedule), end, capacity, cases);
+      if (schedule.fits) return write(units_, visits, std::move(schedule), end, capacity, found);
     }
     // Every kernel is an interval, every tensor moves alone.
     const Units alone = make_units(view_, Grouping::off, ShortLived::as_others);
     const Visits visits = make_visits(view_, alone, kernel_cuts(view_));
     Schedule schedule = make_schedule(view_, alone, visits, capacity, rules(recipe.link_price));
-    return write(alone, visits, std::move(schedule), end, capacity, cases);
+    return write(alone, visits, std::move(schedule), end, capacity, found);
   }
 
   Result<Draft> write(const Units& units, const Visits& visits, Schedule schedule, const IntervalEnd& end,
-                      Bytes capacity, std::vector<Case>* cases) const {
+                      Bytes capacity, Examination* found) const {
     MigrationWriter writer(view_, units, visits, std::move(schedule), capacity, end, options_.order);
     auto written = writer.write(large_ ? PackingEffort{0} : kPlanEffort);
-    if (cases != nullptr) *cases = writer.cases();
+    if (found != nullptr) {
+      found->cases = writer.cases();
+      found->waited = writer.waited();
+    }
     return written;
   }
 

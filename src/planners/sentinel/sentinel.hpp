@@ -13,11 +13,12 @@ Result<Plan> plan_sentinel(const PlanRequest& request);
 namespace sentinel {
 
 /// The intervals that the planner takes for a request, and how each begins with the answer that the option
-/// `end` gives. Those that begin with Case::no_time where `end` is `wait` are for a Trial.
+/// `end` gives. Those whose kernels wait where `end` is `wait` are for a Trial.
 struct Examination {
   Cuts cuts;
-  std::vector<Case> cases;  ///< one more than cuts, for the step's end
-  Bytes least;              ///< fast memory that Sentinel wants (002 section 4.4.5)
+  std::vector<Case> cases;      ///< one more than cuts, for the step's end
+  std::vector<Seconds> waited;  ///< by interval: its kernels, for migrations
+  Bytes least;                  ///< fast memory that Sentinel wants (002 section 4.4.5)
 };
 Result<Examination> examine(const PlanRequest& request);
 

@@ -11,13 +11,20 @@ Trial::Trial(std::vector<std::uint32_t> late, std::uint32_t repeats)
   check(repeats > 0, "an answer is tried at least once");
 }
 
-std::string Trial::end() const {
+std::string Trial::answer(bool on_trial_leaves) const {
   std::string list;
   for (std::size_t i = 0; i < late_.size(); ++i) {
-    const bool on_trial = i == at_ && tried_ >= repeats_;
-    if (leaves_[i] || on_trial) list += (list.empty() ? "leave:" : ",") + std::to_string(late_[i]);
+    if (leaves_[i] || (i == at_ && on_trial_leaves))
+      list += (list.empty() ? "leave:" : ",") + std::to_string(late_[i]);
   }
   return list.empty() ? "wait" : list;
+}
+
+std::string Trial::end() const { return answer(tried_ >= repeats_); }
+
+std::string Trial::leaving() const {
+  check(!done(), "an interval is on trial");
+  return answer(true);
 }
 
 void Trial::took(Seconds step) {
@@ -27,8 +34,14 @@ void Trial::took(Seconds step) {
   best = first ? step : std::min(best, step);
   if (++tried_ < 2 * repeats_) return;
   leaves_[at_] = leaving_ < waiting_;
+  best_ = std::min(waiting_, leaving_);
   ++at_;
   tried_ = 0;
+}
+
+void Trial::skip() {
+  check(!done() && tried_ == 0, "an interval is skipped before it is tried");
+  ++at_;
 }
 
 std::uint32_t Trial::steps_left() const {
