@@ -1,13 +1,10 @@
 #include "exec/bucket_trainer.hpp"
 
-#include "exec/nets.hpp"
-#include "exec/padded_data.hpp"
-
 #include <gtest/gtest.h>
 
-#include "data/buckets.hpp"
+#include "exec/nets.hpp"
+#include "exec/padded_data.hpp"
 #include "kernels/cpu/math/shape.hpp"
-#include "tiers/temporary_folder.hpp"
 
 namespace terrace {
 namespace {
@@ -71,8 +68,7 @@ TEST(PaddedData, PadsEachStepToTheGraphThatIsTrained) {
         const auto at = static_cast<std::int64_t>(axis == 0 ? i / batch : i % 7);
         const bool padding = at >= data.length(step);
         EXPECT_EQ(target[i] == math::kIgnoredLabel, padding) << i;
-        if (padding) EXPECT_EQ(tokens[i], 0);
-        EXPECT_GE(tokens[i], 0);
+        EXPECT_TRUE(tokens[i] == 0 || !padding) << i;
       }
     }
   }
@@ -80,7 +76,6 @@ TEST(PaddedData, PadsEachStepToTheGraphThatIsTrained) {
 
 /// What comes after a sequence changes nothing in it: padding is for the graph's sake alone.
 TEST(PaddedData, LeavesTheLossOfRecurrentNetworksAsItIs) {
-  const TemporaryFolder folder;
   const Lengths lengths = Lengths::read("4-4").value();
   Trainer exact = start(small_lstm(4)), padded = start(small_lstm(7));
   PaddedData data(exact.program().graph, 1, lengths, 0);
