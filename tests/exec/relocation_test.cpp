@@ -82,9 +82,19 @@ struct Subject {
 
 Graph compiled(const Graph& graph) { return compile(graph, 1).value().graph; }
 
+/// Compiling takes longer than the tests do.
+const Graph& long_gpt() {
+  static const Graph graph = compiled(small_gpt(12));
+  return graph;
+}
+const Graph& short_gpt() {
+  static const Graph graph = compiled(small_gpt(5));
+  return graph;
+}
+
 TEST(Relocation, CarriesEverythingFromAnyPlacesToAnyOthers) {
   for (const SlowTier& slow : {fake_memory(), fake_blocks()}) {
-    Subject subject(compiled(small_gpt(12)), compiled(small_gpt(5)), slow);
+    Subject subject(long_gpt(), short_gpt(), slow);
     Bytes held{0};
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       SCOPED_TRACE(slow.name + " " + std::to_string(seed));
@@ -101,7 +111,7 @@ TEST(Relocation, CarriesEverythingFromAnyPlacesToAnyOthers) {
 }
 
 TEST(Relocation, MakesPositionsAnew) {
-  Subject subject(compiled(small_gpt(12)), compiled(small_gpt(5)), fake_memory());
+  Subject subject(long_gpt(), short_gpt(), fake_memory());
   const Store from = subject.store(subject.before, 1), to = subject.store(subject.after, 2);
   subject.fill(from, 1);
   Relocation({subject.before, from}, {subject.after, to}, subject.tiers).run();
@@ -132,7 +142,7 @@ TEST(Relocation, ChangesLayouts) {
 }
 
 TEST(Relocation, WritesNothingWhereEverythingIsInItsPlace) {
-  Subject subject(compiled(small_gpt(12)), compiled(small_gpt(12)), fake_blocks());
+  Subject subject(long_gpt(), long_gpt(), fake_blocks());
   const Store from = subject.store(subject.before, 1), to = subject.store(subject.after, 1);
   subject.fill(from, 1);
   Relocation relocation({subject.before, from}, {subject.after, to}, subject.tiers);
@@ -144,7 +154,7 @@ TEST(Relocation, WritesNothingWhereEverythingIsInItsPlace) {
 }
 
 TEST(Relocation, GoesOnAfterAnyFailureWithoutLoss) {
-  Subject subject(compiled(small_gpt(12)), compiled(small_gpt(5)), fake_blocks());
+  Subject subject(long_gpt(), short_gpt(), fake_blocks());
   int failures = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     SCOPED_TRACE(seed);
