@@ -11,7 +11,8 @@
 // Beyond its tiers a trainer holds the kernels' primitives and, where a tier is a disk, 8 MiB for requests
 // that are not aligned and 4 MiB of staging. A step takes no memory but the mover's few notes about each
 // transfer, which it gives back. Reading, writing, saving and loading weights take memory for two copies of
-// one tensor; writing a checkpoint takes 4 MiB.
+// one tensor; writing a checkpoint takes 4 MiB. Using another graph takes as much as reading and writing
+// weights does, and copies of tensors that lie crosswise: each where another is to go.
 #pragma once
 
 #include <cstddef>
@@ -105,6 +106,20 @@ class Trainer {
   /// EnvironmentError where a disk fails, and names the file where that has the only sound state.
   Result<void> change_plan(const VerifiedPlan& plan, const Machine& machine,
                            const std::filesystem::path& folder);
+
+  /// Makes another graph ready whose state is the same: its persistent tensors have the names, kinds, types
+  /// and shapes of the present one's, positions aside, which follow from the graph. For networks whose inputs
+  /// change in size. Returns its number; the graph that training started with is number 0. Fails, and changes
+  /// nothing, as `change_plan` does and where the states differ, naming the first tensor that does.
+  Result<std::size_t> add_graph(Program program, const VerifiedPlan& plan, const Machine& machine);
+  /// The same with everything in the one memory that the first program was given.
+  Result<std::size_t> add_graph(Program program);
+  const Program& program(std::size_t number) const;
+  /// From the next step on that graph is trained, from the state as it is, to the bit. Inputs and results of
+  /// the one before are gone. Throws EnvironmentError where a tier fails: the trainer has `failed` then, but
+  /// nothing is lost, and calling this again goes on. pre: there is such a graph; after a failure here it is
+  /// the same one
+  void use_graph(std::size_t number);
 
   /// A persistent tensor (a weight, a state, running statistics), row-major as PyTorch stores it. pre: there
   /// is one

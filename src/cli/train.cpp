@@ -103,6 +103,16 @@ void add_file_options(CLI::App& command, TrainRequest& request) {
   command.add_option("--data", request.data, "synthetic (default) or fashion-mnist")
       ->type_name("NAME")
       ->check(one_of({"synthetic", "fashion-mnist"}));
+  command
+      .add_option("--lengths", request.lengths,
+                  "Sequences that change in length from step to step: drawn between two lengths, or one in "
+                  "each line of a file; they are padded to the next bucket, which has a plan of its own")
+      ->type_name("MIN-MAX|FILE");
+  command
+      .add_option("--buckets", request.buckets,
+                  fmt::format("The most buckets to choose for --lengths (default: {})", kMostBuckets))
+      ->type_name("N")
+      ->check(whole_number(std::size_t{1}, kMostBuckets));
   command.add_option("--data-folder", request.data_folder, "Where the files of the dataset are")
       ->type_name("DIR");
   command.add_flag("--evaluate", request.evaluate, "In the end, classify the test pictures of the dataset");

@@ -13,8 +13,11 @@
 #include "cli/interrupt.hpp"
 #include "cli/progress.hpp"
 #include "cli/workload_options.hpp"
+#include "data/buckets.hpp"
 #include "data/fashion_mnist.hpp"
+#include "data/lengths.hpp"
 #include "exec/adjuster.hpp"
+#include "exec/bucket_trainer.hpp"
 #include "exec/pipeline.hpp"
 #include "exec/plan_trial.hpp"
 #include "exec/training_data.hpp"
@@ -34,6 +37,8 @@ struct TrainRequest : WorkloadOptions {
   bool adjust = true;      ///< plan again when the computer has drifted
   std::string checkpoint;  ///< a folder; empty: none
   std::int64_t checkpoint_every = 1;
+  std::string lengths;  ///< of sequences; empty: all have the same
+  std::size_t buckets = kMostBuckets;
 };
 
 /// The plan that a run within a budget follows.
@@ -51,9 +56,11 @@ struct TrainSetup {
   float learning_rate = 0;
   std::unique_ptr<LabelledImages> pictures, test_pictures;
   std::unique_ptr<TrainingData> data;
-  std::optional<PlannedRun> plan;  ///< none: everything in memory
-  std::unique_ptr<Trainer> trainer;
-  std::filesystem::path checkpoint;  ///< empty: none is written
+  std::optional<PlannedRun> plan;          ///< none: everything in memory; of several buckets the largest's
+  std::optional<Lengths> lengths;          ///< none: all sequences have the same
+  std::shared_ptr<BucketTrainer> buckets;  ///< where lengths change
+  std::shared_ptr<Trainer> trainer;        ///< that of the buckets, where there are any
+  std::filesystem::path checkpoint;        ///< empty: none is written
 };
 
 /// Throws BadInput where something asked for is not there or does not fit, as early as it can be known.
@@ -125,6 +132,19 @@ bool try_plans(const TrainRequest& request, TrainSetup& setup, TrainRecord& reco
 void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile profile, PlannedRun& run);
 /// After a step: changes the plan where the computer has drifted from what it was made for.
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line);
+
+/// The lengths that are asked for. Throws BadInput where the model cannot have them.
+std::optional<Lengths> lengths_of(const TrainRequest& request);
+/// Of the longest sequences.
+Graph largest_graph(const TrainRequest& request, const Lengths& lengths);
+void start_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup,
+                   ProgressLine& line);
+/// The same with everything in memory.
+void start_unlimited_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup);
+/// Before a step: switches to the bucket of its sequences, where lengths change.
+void use_bucket(const TrainRequest& request, const TrainSetup& setup, std::int64_t step);
+nlohmann::json buckets_json(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record);
+void print_buckets(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record);
 
 /// Trains the same with everything in memory and compares every loss and every tensor that outlives steps.
 void compare_bits(const TrainRequest& request, TrainSetup& setup, TrainRecord& record,

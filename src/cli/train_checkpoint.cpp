@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/replace_file.hpp"
+#include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
@@ -9,12 +10,21 @@ namespace terrace::cli {
 namespace {
 
 /// The seed decides the data, too, which the trainer knows nothing of.
-void require_seed(const TrainRequest& request, const std::filesystem::path& file) {
-  const auto checkpoint = expect(safetensors::read(file));
+void require_seed(const TrainRequest& request, const safetensors::File& checkpoint,
+                  const std::filesystem::path& file) {
   const auto seed = checkpoint.metadata().find("seed");
   if (seed == checkpoint.metadata().end() || seed->second == std::to_string(request.seed)) return;
   throw BadInput(fmt::format("{} was trained with seed {} and not {}: give --seed {}, or another folder",
                              file.native(), seed->second, request.seed, seed->second));
+}
+
+/// A checkpoint is of the graph that the last step before it had.
+void use_bucket_of(const TrainRequest& request, const TrainSetup& setup,
+                   const safetensors::File& checkpoint) {
+  const auto steps = checkpoint.metadata().find("steps");
+  std::int64_t done = 0;
+  if (steps != checkpoint.metadata().end() && reads_as(steps->second, done) && done > 0)
+    use_bucket(request, setup, done - 1);
 }
 
 void require_saved(const Result<void>& saved) {
@@ -38,8 +48,12 @@ std::filesystem::path checkpoint_file(const TrainRequest& request) {
 
 void resume(const TrainRequest& request, TrainSetup& setup) {
   if (setup.checkpoint.empty() || !std::filesystem::exists(setup.checkpoint)) return;
-  require_seed(request, setup.checkpoint);
-  expect(setup.trainer->load_checkpoint(setup.checkpoint));
+  const auto checkpoint = expect(safetensors::read(setup.checkpoint));
+  require_seed(request, checkpoint, setup.checkpoint);
+  use_bucket_of(request, setup, checkpoint);
+  const auto loaded = setup.trainer->load_checkpoint(setup.checkpoint);
+  if (!loaded && setup.buckets) throw BadInput(loaded.error().message + ", and with the same --lengths");
+  expect(loaded);
 }
 
 void start_checkpoint(const TrainSetup& setup) {

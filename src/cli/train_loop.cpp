@@ -41,7 +41,7 @@ bool is_told(std::int64_t done, std::int64_t steps) {
 class Narrator {
  public:
   Narrator(ProgressLine& line, const TrainSetup& setup, std::int64_t steps)
-      : line_(line), batch_(setup.batch), steps_(steps) {}
+      : line_(line), batch_(setup.batch), steps_(steps), buckets_(setup.buckets.get()) {}
 
   void step_done(const TrainRecord& record) {
     const bool first = record.steps() == 1;
@@ -67,25 +67,29 @@ class Narrator {
 
   std::string text(const TrainRecord& record) const {
     const double each = record.elapsed.count() / static_cast<double>(record.steps());
-    return fmt::format("step {}/{}, loss {:.4f}, {:.1f} samples/s, {} left", record.steps_done(), steps_,
+    return fmt::format("step {}/{}, loss {:.4f}, {:.1f} samples/s, {}{} left", record.steps_done(), steps_,
                        record.loss.back(), static_cast<double>(batch_) / each,
+                       buckets_ != nullptr ? fmt::format("bucket {}, ", buckets_->current().size) : "",
                        clock_time(each * static_cast<double>(steps_ - record.steps_done())));
   }
 
   ProgressLine& line_;
   std::int64_t batch_, steps_;
+  const BucketTrainer* buckets_;  // nullptr: there are none
   std::optional<Seconds> shown_;
   std::string news_;  // not told yet
 };
 
 void run_step(const TrainRequest& request, TrainSetup& setup, TrainRecord& record) {
   const std::int64_t step = record.steps_done();
+  use_bucket(request, setup, step);
   setup.trainer->set_learning_rate(rate_at(request, setup.learning_rate, step));
   setup.data->fill(static_cast<std::uint64_t>(step), *setup.trainer);
   const auto start = Clock::now();
   setup.trainer->step();
   record.step_seconds.push_back(Seconds(Clock::now() - start).count());
   record.exposed_seconds.push_back(setup.trainer->timeline().exposed.count());
+  record.note_peak(setup.trainer->timeline().peak);
   record.loss.push_back(total_loss(*setup.trainer, request.options.micro_batches));
 }
 

@@ -64,10 +64,12 @@ nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
           {"planned_again", planned_again_json(run, record)}};
 }
 
-void print_planned(const PlannedRun& run, const Program& program, const TrainRecord& record) {
+void print_planned(const TrainSetup& setup, const Program& program, const TrainRecord& record) {
+  const PlannedRun& run = *setup.plan;
   const Prediction& predicted = run.planned.plan->prediction;
-  row("predicted step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", predicted.step.count(),
-                                    gap_text(predicted.gap()), predicted.bound.count()));
+  row(setup.buckets ? "largest bucket" : "predicted step",
+      fmt::format("{:.4f} s, {} above the bound of {:.4f} s", predicted.step.count(),
+                  gap_text(predicted.gap()), predicted.bound.count()));
   row("planner", fmt::format("{}, in {:.2f} s", run.planned.plan->planner, run.planned.planning.count()));
   row("budget",
       fmt::format("{} of {}, {:.1f}% of the graph's peak of {}; the least is {}", readable(run.planned.fast),
@@ -89,7 +91,7 @@ void print_planned(const PlannedRun& run, const Program& program, const TrainRec
 }  // namespace
 
 nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
-  const Program& program = setup.trainer->program();
+  const Program& program = setup.trainer->program(0);  // the largest, where lengths change
   nlohmann::json json = {
       {"model", request.model},
       {"batch", setup.batch},
@@ -117,12 +119,13 @@ nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, con
       {"trial_remembered", setup.plan && setup.plan->trial_remembered},
   };
   if (setup.plan) json.update(planned_json(*setup.plan, record));
+  if (setup.buckets) json.update(buckets_json(request, setup, record));
   if (record.test_accuracy) json["test_accuracy"] = *record.test_accuracy;
   return json;
 }
 
 void print_summary(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
-  const Program& program = setup.trainer->program();
+  const Program& program = setup.trainer->program(0);  // the largest, where lengths change
   row("model", fmt::format("{}, batch {}, {:.2f} M parameters, {} threads", request.model, setup.batch,
                            static_cast<double>(parameters(program.graph)) / 1e6, program.threads));
   row("run", how_it_ended(request, record));
@@ -133,11 +136,12 @@ void print_summary(const TrainRequest& request, const TrainSetup& setup, const T
   }
   if (record.test_accuracy) row("test accuracy", fmt::format("{:.2f}%", *record.test_accuracy * 100));
   if (setup.plan) {
-    print_planned(*setup.plan, program, record);
+    print_planned(setup, program, record);
   } else {
     row("graph peak", readable(program.peak));
     row("arena", readable(program.arena));
   }
+  if (setup.buckets) print_buckets(request, setup, record);
   row("peak resident", readable(record.resident));
   if (record.group) row("peak of group", readable(*record.group));
   if (record.same_bits) row("same bits", *record.same_bits ? "yes: every loss and every tensor" : "no");

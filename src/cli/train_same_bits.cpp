@@ -38,8 +38,13 @@ void compare_bits(const TrainRequest& request, TrainSetup& setup, TrainRecord& r
   unlimited.batch = setup.batch;
   unlimited.learning_rate = setup.learning_rate;
   unlimited.data = std::move(setup.data);
-  unlimited.trainer = std::make_unique<Trainer>(expect(Trainer::start(
-      setup.trainer->program(), {.seed = request.seed, .learning_rate = setup.learning_rate})));
+  unlimited.lengths = setup.lengths;
+  const TrainerOptions options{.seed = request.seed, .learning_rate = setup.learning_rate};
+  if (setup.buckets) {
+    start_unlimited_buckets(request, options, unlimited);
+  } else {
+    unlimited.trainer = std::make_unique<Trainer>(expect(Trainer::start(setup.trainer->program(), options)));
+  }
   if (!request.load.empty()) expect(unlimited.trainer->load_weights(request.load));
   const TrainRecord reference = train(request, unlimited, interrupt, line);
   if (reference.end != TrainRecord::End::complete) return;

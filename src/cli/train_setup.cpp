@@ -7,8 +7,10 @@
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
+#include "exec/padded_data.hpp"
 #include "exec/picture_data.hpp"
 #include "exec/synthetic_data.hpp"
+#include "models/sequence.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -82,6 +84,9 @@ void set_up_data(const TrainRequest& request, const Graph& graph, TrainSetup& se
   if (request.data == "fashion-mnist") {
     line.show("reading the pictures");
     set_up_pictures(request, graph, setup);
+  } else if (setup.lengths) {
+    setup.data = std::make_unique<PaddedData>(graph, request.seed, *setup.lengths,
+                                              sequence_axis(request.model).value());
   } else {
     setup.data = std::make_unique<SyntheticData>(graph, request.seed);
   }
@@ -121,23 +126,30 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   return trainer;
 }
 
+void start_trainer(const TrainRequest& request, const Graph& graph, const TrainerOptions& options,
+                   TrainSetup& setup, ProgressLine& line) {
+  if (setup.lengths) return start_buckets(request, options, setup, line);
+  setup.trainer =
+      std::make_unique<Trainer>(request.fast.empty() ? start_unlimited(request, graph, options, line)
+                                                     : start_planned(request, graph, options, setup, line));
+}
+
 }  // namespace
 
 TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
   check_data_options(request);
   check_budget_options(request);
-  line.show(fmt::format("building the graph of {}", request.model));
-  const Graph graph = request.training_graph();
-  check_files(request);
   TrainSetup setup;
+  setup.lengths = lengths_of(request);
+  line.show(fmt::format("building the graph of {}", request.model));
+  const Graph graph = setup.lengths ? largest_graph(request, *setup.lengths) : request.training_graph();
+  check_files(request);
   if (!request.checkpoint.empty()) setup.checkpoint = checkpoint_file(request);
   setup.batch = batch_of(request.model, request.options);
   setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
   set_up_data(request, graph, setup, line);
   const TrainerOptions options{.seed = request.seed, .learning_rate = setup.learning_rate};
-  setup.trainer =
-      std::make_unique<Trainer>(request.fast.empty() ? start_unlimited(request, graph, options, line)
-                                                     : start_planned(request, graph, options, setup, line));
+  start_trainer(request, graph, options, setup, line);
   if (!request.load.empty()) expect(setup.trainer->load_weights(request.load));
   resume(request, setup);
   return setup;

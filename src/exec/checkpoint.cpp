@@ -87,7 +87,7 @@ Result<void> Trainer::start_checkpoint(const std::filesystem::path& path) {
   state_->require_sound();
   const Progress progress{state_->steps, state_->options.seed, state_->options.learning_rate};
   state_->saving = std::make_unique<CheckpointWriter>(
-      CheckpointWriter::Request{path, state_->graph(), state_->tiers, state_->kept,
+      CheckpointWriter::Request{path, state_->graph(), state_->tiers, state_->now().kept,
                                 describe(progress, state_->graph()), state_->options.before_each_kept});
   return {};
 }
@@ -111,11 +111,12 @@ Result<void> Trainer::load_checkpoint(const std::filesystem::path& path) {
   state_->wait_for_checkpoint();
   // Until all of it is loaded, tensors are of two steps.
   state_->fail("a checkpoint was loaded in part", {});
-  for (const TensorId id : persistent(graph)) state_->store->keep(id, file->find(graph[id].name)->bytes);
+  for (const TensorId id : persistent(graph))
+    state_->now().store->keep(id, file->find(graph[id].name)->bytes);
   state_->steps = progress->steps;
   state_->options.seed = progress->seed;
   state_->options.learning_rate = progress->learning_rate;
-  state_->failure.reset();
+  state_->mend();
   return {};
 }
 

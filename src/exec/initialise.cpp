@@ -71,22 +71,37 @@ void fill_stored(const Graph& graph, TensorId id, const math::RandomKey& key, st
   cpu::from_row_major(graph, id, values, at);
 }
 
+void initialise_one(const Graph& graph, TensorId id, const math::RandomKey& key, const Store& store,
+                    std::span<std::byte> spare) {
+  Scratch scratch(spare);
+  std::byte* memory = store.memory(id);
+  std::byte* stored = memory != nullptr ? memory : scratch.take(graph[id].bytes);
+  fill_stored(graph, id, key, stored, scratch);
+  store.keep(id, {stored, graph[id].bytes.count});
+}
+
 }  // namespace
+
+bool is_constant(const Tensor& tensor) {
+  return tensor.persistent && tensor.initial.kind == Initial::Kind::positions;
+}
 
 void initialise(const Graph& graph, std::uint64_t seed, const Store& store) {
   const std::span<std::byte> spare = store.spare();
   std::uint32_t stream = 0;
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    const Tensor& tensor = graph.tensors[i];
-    if (!tensor.persistent) continue;
+    if (!graph.tensors[i].persistent) continue;
     // A step that no training reaches, so that no other random numbers are these.
-    math::RandomKey key{seed, 0xFFFFFFFFU, stream};
-    if (tensor.initial.kind != Initial::Kind::positions) ++stream;
-    Scratch scratch(spare);
-    std::byte* memory = store.memory({i});
-    std::byte* stored = memory != nullptr ? memory : scratch.take(tensor.bytes);
-    fill_stored(graph, {i}, key, stored, scratch);
-    store.keep({i}, {stored, tensor.bytes.count});
+    const math::RandomKey key{seed, 0xFFFFFFFFU, stream};
+    if (!is_constant(graph.tensors[i])) ++stream;
+    initialise_one(graph, {i}, key, store, spare);
+  }
+}
+
+void initialise_constants(const Graph& graph, const Store& store) {
+  const std::span<std::byte> spare = store.spare();
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    if (is_constant(graph.tensors[i])) initialise_one(graph, {i}, {}, store, spare);
   }
 }
 

@@ -13,6 +13,8 @@ class Store {
  public:
   Store(const Graph& graph, const Machine& machine, const Plan& plan, const OpenTiers& tiers);
 
+  /// Where it lies, the fastest tier first.
+  std::span<const Place> places(TensorId tensor) const { return places_[tensor.index]; }
   /// Where a kernel could use it, or nullptr.
   std::byte* memory(TensorId tensor) const;
   /// As the tensor is stored, padding included. `stored` may be memory(tensor) itself.

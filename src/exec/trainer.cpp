@@ -15,6 +15,17 @@
 namespace terrace {
 namespace {
 
+std::byte* input_memory(const Graph& graph, const Store& store, TensorId id, DataType type) {
+  const Tensor& tensor = graph[id];
+  check(tensor.kind == TensorKind::input && !tensor.persistent && tensor.type == type,
+        "the graph has an input of that name and type");
+  std::byte* memory = store.memory(id);
+  check(memory != nullptr, "the plan keeps a place for the input");
+  return memory;
+}
+
+}  // namespace
+
 Result<void> require_fitting(const Program& program, const Plan& plan, const Machine& machine) {
   if (plan.graph != fingerprint(program.graph)) {
     return Error{ErrorCode::invalid_argument,
@@ -40,28 +51,17 @@ Result<void> require_room(const OpenTiers& tiers, const std::vector<Bytes>& budg
   return {};
 }
 
-std::byte* input_memory(const Graph& graph, const Store& store, TensorId id, DataType type) {
-  const Tensor& tensor = graph[id];
-  check(tensor.kind == TensorKind::input && !tensor.persistent && tensor.type == type,
-        "the graph has an input of that name and type");
-  std::byte* memory = store.memory(id);
-  check(memory != nullptr, "the plan keeps a place for the input");
-  return memory;
-}
-
-}  // namespace
-
 TensorId Trainer::State::find(std::string_view name) const {
   const TensorId id = find_tensor(graph(), name);
   check(static_cast<bool>(id), "there is a tensor of that name");
   return id;
 }
 
-void Trainer::State::follow(const Plan& plan, const Machine& machine) {
-  store = std::make_unique<Store>(graph(), machine, plan, tiers);
-  runner = std::make_unique<Runner>(resolve(graph(), machine, plan, tiers), plan.instructions.size(), tiers,
-                                    kernels);
-  kept = kept_tensors(graph(), plan);
+void ReadyGraph::follow(const Plan& plan, const Machine& machine, const OpenTiers& tiers) {
+  store = std::make_unique<Store>(program.graph, machine, plan, tiers);
+  runner = std::make_unique<Runner>(resolve(program.graph, machine, plan, tiers), plan.instructions.size(),
+                                    tiers, kernels);
+  kept = kept_tensors(program.graph, plan);
 }
 
 void Trainer::State::require_sound() const {
@@ -79,10 +79,10 @@ void Trainer::State::step(AccessCount* count) {
   require_sound();
   try {
     if (count == nullptr) {
-      runner->step(context(), saving.get());
+      now().runner->step(context(), saving.get());
     } else {
       wait_for_checkpoint();  // its writer cannot read pages that are watched
-      runner->counted_step(context(), *count);
+      now().runner->counted_step(context(), *count);
     }
   } catch (const EnvironmentError& error) {
     fail(error.what(), error.place());
@@ -117,18 +117,17 @@ Result<Trainer> Trainer::start(Program program, const Plan& plan, const Machine&
   if (!tiers) return tiers.error();
   auto state = std::make_unique<State>();
   omp_set_num_threads(static_cast<int>(program.threads));
-  state->program = std::move(program);
   state->options = options;
   state->tiers = std::move(*tiers);
-  state->kernels = cpu::instantiate(state->graph());
-  state->follow(plan, machine);
-  initialise(state->graph(), options.seed, *state->store);
+  state->graphs.push_back(std::make_unique<ReadyGraph>(std::move(program)));
+  state->now().follow(plan, machine, state->tiers);
+  initialise(state->graph(), options.seed, *state->now().store);
   return Trainer(std::move(state));
 }
 
 Result<void> Trainer::change_plan(const VerifiedPlan& plan, const Machine& machine,
                                   const std::filesystem::path& folder) {
-  if (const auto fits = require_fitting(state_->program, plan.plan(), machine); !fits) return fits;
+  if (const auto fits = require_fitting(program(), plan.plan(), machine); !fits) return fits;
   if (const auto fits = require_room(state_->tiers, plan->budget, machine); !fits) return fits;
   if (const auto before = finish_checkpoint(); !before) return before;
   // Others may have the same folder, and the same process number elsewhere.
@@ -136,7 +135,7 @@ Result<void> Trainer::change_plan(const VerifiedPlan& plan, const Machine& machi
   if (const auto saved = save_checkpoint(file); !saved) return saved;
   state_->fail("its plan was changed in part", {});
   try {
-    state_->follow(plan.plan(), machine);
+    state_->now().follow(plan.plan(), machine, state_->tiers);
     load_checkpoint(file).value();
   } catch (const std::exception& error) {
     throw EnvironmentError(
@@ -148,20 +147,20 @@ Result<void> Trainer::change_plan(const VerifiedPlan& plan, const Machine& machi
   return {};
 }
 
-const Program& Trainer::program() const { return state_->program; }
+const Program& Trainer::program() const { return state_->now().program; }
 std::uint64_t Trainer::steps_done() const { return state_->steps; }
 float Trainer::learning_rate() const { return state_->options.learning_rate; }
 void Trainer::set_learning_rate(float rate) { state_->options.learning_rate = rate; }
 
 std::span<float> Trainer::input(std::string_view name) {
   const TensorId id = state_->find(name);
-  auto* memory = input_memory(state_->graph(), *state_->store, id, DataType::f32);
+  auto* memory = input_memory(state_->graph(), *state_->now().store, id, DataType::f32);
   return {reinterpret_cast<float*>(memory), static_cast<std::size_t>(state_->graph()[id].shape.elements())};
 }
 
 std::span<std::int32_t> Trainer::integer_input(std::string_view name) {
   const TensorId id = state_->find(name);
-  auto* memory = input_memory(state_->graph(), *state_->store, id, DataType::i32);
+  auto* memory = input_memory(state_->graph(), *state_->now().store, id, DataType::i32);
   return {reinterpret_cast<std::int32_t*>(memory),
           static_cast<std::size_t>(state_->graph()[id].shape.elements())};
 }
@@ -169,9 +168,9 @@ std::span<std::int32_t> Trainer::integer_input(std::string_view name) {
 void Trainer::step() { state_->step(); }
 
 void Trainer::step(std::span<Seconds> times) {
-  check(times.size() == state_->kernels.size(), "there is one time for each kernel");
+  check(times.size() == state_->now().kernels.size(), "there is one time for each kernel");
   state_->step();
-  state_->runner->add_times(times);
+  state_->now().runner->add_times(times);
 }
 
 Result<KernelAccesses> Trainer::counted_step() {
@@ -182,19 +181,19 @@ Result<KernelAccesses> Trainer::counted_step() {
 }
 
 bool Trainer::failed() const { return state_->failure.has_value(); }
-const Timeline& Trainer::timeline() const { return state_->runner->timeline(); }
+const Timeline& Trainer::timeline() const { return state_->now().runner->timeline(); }
 
 std::vector<float> Trainer::result(std::size_t index) const {
   check(index < state_->graph().results.size(), "the graph has that many results");
   state_->require_sound();
-  return state_->store->read(state_->graph().results[index]);
+  return state_->now().store->read(state_->graph().results[index]);
 }
 
 std::vector<float> Trainer::read(std::string_view name) const {
   const TensorId id = state_->find(name);
   check(state_->graph()[id].persistent, "only what outlives a step can be read between steps");
   state_->require_sound();
-  return state_->store->read(id);
+  return state_->now().store->read(id);
 }
 
 void Trainer::write(std::string_view name, std::span<const float> values) {
@@ -204,7 +203,7 @@ void Trainer::write(std::string_view name, std::span<const float> values) {
         "a persistent tensor is written whole");
   state_->require_sound();
   state_->wait_for_checkpoint();
-  state_->store->write(id, values);
+  state_->now().store->write(id, values);
 }
 
 }  // namespace terrace

@@ -1,4 +1,5 @@
-// What a trainer holds. Members are in the order in which they need each other.
+// What a trainer holds: tiers and the state of training, and what it has for each of its graphs. Members are
+// in the order in which they need each other.
 #pragma once
 
 #include <memory>
@@ -6,6 +7,7 @@
 #include <string>
 
 #include "exec/checkpoint_writer.hpp"
+#include "exec/relocation.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
 #include "kernels/cpu/instantiate.hpp"
@@ -14,21 +16,39 @@
 
 namespace terrace {
 
-struct Trainer::State {
-  Program program;
-  TrainerOptions options;
-  OpenTiers tiers;
-  cpu::Kernels kernels;
+/// A graph, ready to be trained. Its parts refer to each other, so it stays where it is.
+struct ReadyGraph {
+  explicit ReadyGraph(Program compiled)
+      : program(std::move(compiled)), kernels(cpu::instantiate(program.graph)) {}
+  ReadyGraph(const ReadyGraph&) = delete;
+  ReadyGraph& operator=(const ReadyGraph&) = delete;
+
+  const Program program;
+  const cpu::Kernels kernels;
   std::unique_ptr<Store> store;
   std::unique_ptr<Runner> runner;
   std::vector<KeptTensor> kept;
+
+  /// Makes everything that follows from a plan. pre: its regions lie within the tiers
+  void follow(const Plan& plan, const Machine& machine, const OpenTiers& tiers);
+};
+
+struct Trainer::State {
+  TrainerOptions options;
+  OpenTiers tiers;
+  std::vector<std::unique_ptr<ReadyGraph>> graphs;
+  std::size_t current = 0;  ///< the one that is trained
   std::uint64_t steps = 0;
   std::optional<EnvironmentError> failure;   ///< tensors may be of two steps
+  std::unique_ptr<Relocation> moving;        ///< to the current graph, in part
   std::unique_ptr<CheckpointWriter> saving;  ///< the checkpoint in progress; its outcome is not known yet
 
-  const Graph& graph() const { return program.graph; }
-  /// Makes everything that follows from a plan. pre: its regions lie within the tiers
-  void follow(const Plan& plan, const Machine& machine);
+  ReadyGraph& now() const { return *graphs[current]; }
+  const Graph& graph() const { return now().program.graph; }
+  Result<std::size_t> add(Program program, const Plan& plan, const Machine& machine);
+  void begin_moving(std::size_t number);
+  /// Goes on with what was begun.
+  void move();
   StepContext context() const { return {options.seed, steps, options.learning_rate}; }
   /// pre: there is a tensor of that name
   TensorId find(std::string_view name) const;
@@ -38,10 +58,19 @@ struct Trainer::State {
   void fail(const char* reason, EnvironmentError::Place place);
   /// `count`: of accesses; none: they are not counted.
   void step(AccessCount* count = nullptr);
+  /// All tensors are of one step again.
+  void mend() {
+    moving.reset();
+    failure.reset();
+  }
   /// Whoever changes tensors between steps.
   void wait_for_checkpoint() const {
     if (saving) saving->wait();
   }
 };
+
+/// Whether a plan is one for this graph and machine, and whether it fits in the tiers that are open.
+Result<void> require_fitting(const Program& program, const Plan& plan, const Machine& machine);
+Result<void> require_room(const OpenTiers& tiers, const std::vector<Bytes>& budget, const Machine& machine);
 
 }  // namespace terrace

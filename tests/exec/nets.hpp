@@ -27,20 +27,20 @@ inline Graph small_mobilenet() {
   return std::move(net).finish();
 }
 
-inline Graph small_gpt() {
+inline Graph small_gpt(std::int64_t sequence = 12) {
   Net net("small gpt");
-  const Value tokens = net.input("tokens", {2, 12}, DataType::i32);
-  const Value target = net.input("target", {2, 12}, DataType::i32);
+  const Value tokens = net.input("tokens", {2, sequence}, DataType::i32);
+  const Value target = net.input("target", {2, sequence}, DataType::i32);
   const networks::GptOptions options{
       .vocabulary = 10, .positions = 12, .hidden = 24, .layers = 2, .heads = 3, .dropout = 0.2F};
   net.train(net.cross_entropy(networks::gpt(net, tokens, options), target), {.kind = Optimizer::Kind::adam});
   return std::move(net).finish();
 }
 
-inline Graph small_lstm() {
+inline Graph small_lstm(std::int64_t sequence = 7) {
   Net net("small lstm");
-  const Value tokens = net.input("tokens", {7, 3}, DataType::i32);
-  const Value target = net.input("target", {7, 3}, DataType::i32);
+  const Value tokens = net.input("tokens", {sequence, 3}, DataType::i32);
+  const Value target = net.input("target", {sequence, 3}, DataType::i32);
   const networks::LstmOptions options{.vocabulary = 10, .hidden = 17, .layers = 2, .dropout = 0.5F};
   net.train(net.cross_entropy(networks::lstm(net, tokens, options), target), {});
   return std::move(net).finish();

@@ -1,0 +1,149 @@
+#include "exec/relocation.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "exec/initialise.hpp"
+#include "kernels/cpu/instantiate.hpp"
+
+namespace terrace {
+namespace {
+
+bool same_place(Place a, Place b) { return a.tier == b.tier && a.offset == b.offset; }
+
+bool is_among(std::span<const Place> places, Place place) {
+  return std::any_of(places.begin(), places.end(), [&](Place one) { return same_place(one, place); });
+}
+
+}  // namespace
+
+Relocation::Relocation(Side from, Side to, const OpenTiers& tiers) : from_(from), to_(to), tiers_(tiers) {
+  std::unordered_map<std::string_view, TensorId> named;
+  for (std::uint32_t i = 0; i < from.graph.tensors.size(); ++i) named[from.graph.tensors[i].name] = {i};
+  for (std::uint32_t i = 0; i < to.graph.tensors.size(); ++i) {
+    const Tensor& tensor = to.graph.tensors[i];
+    if (!tensor.persistent || is_constant(tensor)) continue;
+    const auto found = named.find(tensor.name);
+    check(found != named.end(), "both graphs have the tensor");
+    add(found->second, {i});
+  }
+  left_ = items_.size();
+  find_blockers();
+}
+
+void Relocation::add(TensorId from, TensorId to) {
+  Item item;
+  item.from = from;
+  item.to = to;
+  const auto places = from_.store.places(from);
+  check(!places.empty(), "the plan keeps the tensor between steps");
+  item.source = places.front();
+  for (const Place place : to_.store.places(to)) {
+    const bool there = same_layout(item) && is_among(places, place);
+    if (!there) item.destinations.push_back(place);
+    if (there) item.source = place;  // where nothing else will be written
+  }
+  if (!item.destinations.empty()) items_.push_back(std::move(item));
+}
+
+void Relocation::find_blockers() {
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    const Place source = items_[i].source;
+    for (std::uint32_t j = 0; j < items_.size(); ++j) {
+      if (i == j || !goes_to(items_[j], source, source_size(items_[i]))) continue;
+      items_[i].blocks.push_back(j);
+      ++items_[j].blockers;
+    }
+  }
+  for (std::uint32_t i = 0; i < items_.size(); ++i) {
+    if (items_[i].blockers == 0) ready_.push_back(i);
+  }
+}
+
+Bytes Relocation::touched(Place place, Bytes bytes) const {
+  return tiers_.at(place) != nullptr ? bytes : round_up(bytes, tiers_[place.tier].description().granularity);
+}
+
+Bytes Relocation::source_size(const Item& item) const {
+  return touched(item.source, from_.graph[item.from].bytes);
+}
+
+bool Relocation::goes_to(const Item& item, Place place, Bytes size) const {
+  return std::any_of(item.destinations.begin(), item.destinations.end(), [&](Place to) {
+    const std::uint64_t end = to.offset + touched(to, to_.graph[item.to].bytes).count;
+    return to.tier == place.tier && to.offset < place.offset + size.count && place.offset < end;
+  });
+}
+
+bool Relocation::same_layout(const Item& item) const {
+  return from_.graph[item.from].layout == to_.graph[item.to].layout;
+}
+
+void Relocation::run() {
+  while (left_ > 0) {
+    if (ready_.empty()) {
+      hold_smallest();
+      continue;
+    }
+    const std::uint32_t next = ready_.back();
+    put(items_[next]);
+    ready_.pop_back();
+    release(items_[next]);
+    --left_;
+  }
+  initialise_constants(to_.graph, to_.store);
+}
+
+void Relocation::take(Item& item) {
+  const Bytes bytes = from_.graph[item.from].bytes;
+  std::vector<std::byte> stored(bytes.count);
+  tiers_.read(item.source, stored);
+  if (same_layout(item)) {
+    item.value = std::move(stored);
+  } else {
+    const auto elements = static_cast<std::size_t>(to_.graph[item.to].shape.elements());
+    std::vector<std::byte> row_major(elements * sizeof(float));
+    cpu::to_row_major(from_.graph, item.from, stored.data(), row_major.data());
+    stored = {};                                        // before the next copy is made
+    item.value.resize(to_.graph[item.to].bytes.count);  // zeros, as the padding of a layout is
+    cpu::from_row_major(to_.graph, item.to, row_major.data(), item.value.data());
+  }
+  item.taken = true;
+  held_ += Bytes{item.value.size()};
+  most_held_ = std::max(most_held_, held_);
+}
+
+void Relocation::put(Item& item) {
+  const Bytes bytes = from_.graph[item.from].bytes;
+  std::byte* memory = tiers_.at(item.source);
+  const bool in_place =
+      !item.taken && memory != nullptr && same_layout(item) && !goes_to(item, item.source, source_size(item));
+  if (!in_place && !item.taken) take(item);
+  const std::span<const std::byte> value =
+      in_place ? std::span<const std::byte>(memory, bytes.count) : std::span<const std::byte>(item.value);
+  for (const Place place : item.destinations) tiers_.write(value, place);
+  held_ -= Bytes{item.value.size()};
+  item.value = {};
+}
+
+void Relocation::hold_smallest() {
+  Item* smallest = nullptr;
+  for (Item& item : items_) {
+    if (item.blockers == 0 || item.taken) continue;
+    if (smallest == nullptr || from_.graph[item.from].bytes < from_.graph[smallest->from].bytes)
+      smallest = &item;
+  }
+  check(smallest != nullptr, "what waits for nobody can go");
+  take(*smallest);
+  release(*smallest);
+}
+
+void Relocation::release(Item& item) {
+  for (const std::uint32_t blocked : item.blocks) {
+    if (--items_[blocked].blockers == 0) ready_.push_back(blocked);
+  }
+  item.blocks.clear();
+}
+
+}  // namespace terrace

@@ -1,0 +1,63 @@
+// Relocation: carries what outlives steps from where the plan of one graph keeps it to where that of another
+// does, in the same tiers. Layouts may differ; values are the same to the bit.
+//
+// Tensors go one by one, each as soon as nothing that is still needed lies where it goes. Where several lie
+// crosswise, the smallest of them waits in memory of its own. What fails leaves every value in its place or
+// in memory. One thread at a time; graphs, stores and tiers outlive this.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "exec/store.hpp"
+
+namespace terrace {
+
+class Relocation {
+ public:
+  struct Side {
+    const Graph& graph;
+    const Store& store;
+  };
+
+  /// pre: both have the same persistent tensors by name, constants aside
+  Relocation(Side from, Side to, const OpenTiers& tiers);
+
+  /// Throws EnvironmentError where a tier fails; called again it goes on from there.
+  void run();
+  /// The most bytes that ever waited in memory at once.
+  Bytes most_held() const { return most_held_; }
+
+ private:
+  struct Item {
+    TensorId from, to;
+    Place source;
+    std::vector<Place> destinations;    // where it is not yet
+    std::vector<std::uint32_t> blocks;  // items that go to where this one lies
+    std::uint32_t blockers = 0;         // items that lie where this one goes
+    bool taken = false;                 // it lies in `value` alone
+    std::vector<std::byte> value;       // as it is to be stored
+  };
+
+  void add(TensorId from, TensorId to);
+  void find_blockers();
+  /// What reading or writing a tensor there touches.
+  Bytes touched(Place place, Bytes bytes) const;
+  Bytes source_size(const Item& item) const;
+  bool goes_to(const Item& item, Place place, Bytes size) const;
+  bool same_layout(const Item& item) const;
+  void take(Item& item);
+  void hold_smallest();
+  void release(Item& item);
+  void put(Item& item);
+
+  const Side from_, to_;
+  const OpenTiers& tiers_;
+  std::vector<Item> items_;  // what has to go somewhere
+  std::vector<std::uint32_t> ready_;
+  std::size_t left_ = 0;
+  Bytes held_, most_held_;
+};
+
+}  // namespace terrace

@@ -1,0 +1,68 @@
+// `terrace train --lengths` as a user meets it.
+#include "cli/prepared_cache.hpp"
+
+namespace terrace {
+namespace {
+
+using test::Outcome;
+
+class TrainOnChangingLengths : public test::PreparedProgram {};
+
+const std::string kModel = "train lstm --batch 1 --threads 1 ";
+
+TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
+  const Json json = json_of(kModel + "--lengths 1-6 --buckets 3 --steps 8 --fast 80% --same-bits");
+  EXPECT_EQ(json.at("same_bits"), true);
+  const Json& buckets = json.at("buckets");
+  ASSERT_EQ(buckets.size(), 3U);
+  EXPECT_EQ(buckets.back().at("sequence"), 6);
+  EXPECT_EQ(buckets.back().at("profiled_at_step"), 0);
+  std::int64_t steps = 0;
+  for (const Json& bucket : buckets) {
+    const auto here = bucket.at("steps").get<std::int64_t>();
+    steps += here;
+    EXPECT_EQ(bucket.at("median_step_seconds").is_null(), here == 0);
+    EXPECT_EQ(bucket.at("predicted_step_seconds").is_null(), bucket.at("profiled_at_step").is_null());
+    EXPECT_TRUE(here == 0 || bucket.at("predicted_step_seconds") > 0);
+  }
+  EXPECT_EQ(steps, 8);
+  EXPECT_GT(json.at("switches"), 0);
+  EXPECT_EQ(json.at("loss").size(), 8U);
+}
+
+TEST_F(TrainOnChangingLengths, ResumesInTheMiddle) {
+  tree_.write("work/lengths", "2\n5\n3\n5\n2\n");
+  const std::string command = kModel + "--lengths lengths --buckets 2 ";
+  const Json whole = json_of(command + "--steps 5");
+  json_of(command + "--steps 3 --checkpoint kept");
+  const Json rest = json_of(command + "--steps 5 --checkpoint kept");
+  EXPECT_EQ(rest.at("first_step"), 3);
+  const Json last(whole.at("loss").begin() + 3, whole.at("loss").end());
+  EXPECT_EQ(rest.at("loss"), last);
+  expect_complaint(kModel + "--lengths 7-7 --checkpoint kept", "and with the same --lengths");
+}
+
+TEST_F(TrainOnChangingLengths, ShowsTheBucketsToAReader) {
+  tree_.write("work/lengths", "2\n4\n2\n");
+  const Outcome outcome = run(kModel + "--lengths lengths --steps 3");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("bucket 4, "), std::string::npos) << outcome.err;
+  for (const char* part : {"sequence  steps", "profiled at step", "3 switches between buckets"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
+}
+
+TEST_F(TrainOnChangingLengths, RefusesWhatGivesNoLengths) {
+  tree_.write("work/wrong", "5\nmany\n");
+  expect_complaint(kModel + "--lengths 35-10", "'35-10' gives no lengths");
+  expect_complaint(kModel + "--lengths missing", "'missing' gives no lengths");
+  expect_complaint(kModel + "--lengths wrong", "line 2 of wrong is no length");
+  expect_complaint(kModel + "--lengths 1-9 --sequence 4", "leave one of them out");
+  expect_complaint(kModel + "--lengths 1-100000", "a sequence of 100000 does not fit lstm");
+  expect_complaint(kModel + "--lengths 1-9 --buckets 11", "--buckets: '11' does not fit");
+  expect_complaint(kModel + "--buckets 3", "--buckets is of no use without --lengths");
+  expect_complaint("train mlp --lengths 1-9", "mlp has no sequences");
+  expect_complaint("train lstn --lengths 1-9", "did you mean lstm");
+}
+
+}  // namespace
+}  // namespace terrace
