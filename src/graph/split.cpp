@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "graph/passes.hpp"
 #include "graph/split_rewrite.hpp"
 
 namespace terrace {
@@ -13,7 +14,11 @@ namespace {
 class Splitting {
  public:
   Splitting(const Graph& graph, Bytes limit)
-      : graph_(graph), limit_(limit), grouping_(graph, limit), is_split_(graph.kernels.size()) {}
+      : graph_(graph), limit_(limit), grouping_(graph, limit), is_split_(graph.kernels.size()) {
+    // Where an output will take over the memory of an input there is one tensor less.
+    const Graph shared = share_in_place(graph);
+    for (const Kernel& kernel : shared.kernels) bytes_.push_back(operand_bytes(shared, kernel));
+  }
 
   Split run() && {
     for (const KernelId kernel : too_large()) {
@@ -28,8 +33,7 @@ class Splitting {
   std::vector<KernelId> too_large() const {
     std::vector<std::pair<Bytes, KernelId>> found;
     for (std::uint32_t k = 0; k < graph_.kernels.size(); ++k) {
-      const Bytes bytes = operand_bytes(graph_, graph_.kernels[k]);
-      if (bytes > limit_) found.emplace_back(bytes, KernelId{k});
+      if (bytes_[k] > limit_) found.emplace_back(bytes_[k], KernelId{k});
     }
     std::stable_sort(found.begin(), found.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
@@ -47,7 +51,7 @@ class Splitting {
         cuts_.push_back(*cut);
         return;
       }
-      reasons += (reasons.empty() ? "" : ", and ") + cut.error().message;
+      if (reasons != cut.error().message) reasons += (reasons.empty() ? "" : ", and ") + cut.error().message;
     }
     if (obstacle_.empty()) obstacle_ = fmt::format("{} was not split: {}", graph_[kernel].name, reasons);
   }
@@ -81,6 +85,7 @@ class Splitting {
   const Graph& graph_;
   Bytes limit_;
   Grouping grouping_;
+  std::vector<Bytes> bytes_;  ///< of each kernel's operands
   std::vector<bool> is_split_;
   std::vector<Cut> cuts_;
   std::string obstacle_;

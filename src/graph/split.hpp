@@ -22,8 +22,9 @@ struct Split {
 };
 
 /// A graph that computes the same, in which no kernel's operands together have more bytes than `limit` where
-/// splitting can achieve that. Parts are made small enough for two of them. Kernels that fit are left alone,
-/// unless they touch what another had to cut. pre: the graph is valid, without layouts and workspaces
+/// splitting can achieve that; an output that may take over an input's memory counts as if it did. Parts are
+/// made small enough for two of them. Kernels that fit are left alone, unless they touch what another had to
+/// cut. pre: the graph is valid, without layouts and workspaces
 Split split_to_fit(const Graph& graph, Bytes limit);
 
 }  // namespace terrace

@@ -4,7 +4,6 @@
 #include <set>
 
 #include "base/random.hpp"
-#include "graph/passes.hpp"
 #include "split/nets.hpp"
 #include "terrace/graph_json.hpp"
 
@@ -70,7 +69,7 @@ TEST(Split, NoKernelExceedsTheLimitWhereNothingStandsInTheWay) {
     }
     ++complete;
     EXPECT_GT(split.kernels, 0U);
-    EXPECT_LE(largest_kernel(share_in_place(split.graph)), limit);
+    EXPECT_LE(largest_kernel(split.graph), limit);
   }
   EXPECT_GT(complete, 100);
   EXPECT_GT(hindered, 10);

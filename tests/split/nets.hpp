@@ -10,6 +10,7 @@
 
 #include "exec/nets.hpp"
 #include "graph/parts.hpp"
+#include "graph/passes.hpp"
 #include "graph/split.hpp"
 
 namespace terrace::test {
@@ -81,7 +82,9 @@ inline Graph recurrent(std::int64_t batch, std::int64_t hidden) {
   return std::move(net).finish();
 }
 
-inline Bytes largest_kernel(const Graph& graph) {
+/// Of all its tensors, with outputs that take over an input's memory.
+inline Bytes largest_kernel(const Graph& given) {
+  const Graph graph = share_in_place(given);
   Bytes most{};
   for (const Kernel& kernel : graph.kernels) {
     std::vector<TensorId> seen;
