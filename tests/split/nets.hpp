@@ -17,10 +17,11 @@ namespace terrace::test {
 
 inline Optimizer adam() { return {.kind = Optimizer::Kind::adam, .weight_decay = 0.01F}; }
 
-/// Linear layers as in vgg's classifier: the first one is nearly all of it.
+/// Linear layers as in vgg's classifier: the first behind the stem is nearly all of it.
 inline Graph classifier(std::int64_t inputs, std::int64_t hidden, const Optimizer& optimizer = {}) {
   Net net("classifier");
-  Value x = net.relu(net.linear("first", net.input("x", {3, inputs}), hidden));
+  const Value stem = net.relu(net.linear("stem", net.input("x", {3, 8}), inputs));
+  Value x = net.relu(net.linear("first", stem, hidden));
   x = net.linear("last", net.dropout(net.relu(net.linear("middle", x, 29)), 0.3F), 10);
   net.train(net.cross_entropy(x, net.input("label", {3}, DataType::i32)), optimizer);
   return std::move(net).finish();
