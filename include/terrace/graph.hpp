@@ -61,6 +61,14 @@ struct Initial {
 };
 std::string_view to_string(Initial::Kind kind);
 
+/// Some rows of a tensor that is kept in parts (graph/split.hpp). Users know the whole by its name.
+struct PartOf {
+  std::string name;        ///< of the whole
+  std::int64_t first = 0;  ///< where in the whole the part's rows begin; rows are along axis 0
+  std::int64_t rows = 0;   ///< of the whole
+  bool operator==(const PartOf&) const = default;
+};
+
 struct Tensor {
   std::string name;
   Shape shape;
@@ -69,7 +77,8 @@ struct Tensor {
   bool persistent = false;  ///< its bytes must survive from step to step
   Bytes bytes;              ///< as stored: layouts may pad
   std::string layout;       ///< empty: row-major; else the name the kernels' library has for it
-  Initial initial;
+  Initial initial;          ///< of a part: of the whole
+  std::optional<PartOf> part_of;
   bool operator==(const Tensor&) const = default;
 };
 
@@ -136,6 +145,8 @@ std::int64_t parameters(const Graph& graph);
 /// Whether a graph is one. Names the first tensor or kernel that is wrong. What holds of a valid graph:
 /// - Tensors have names, each its own. Extents are not negative, their product fits in 63 bits, and `bytes`
 ///   holds all elements. All tensors together have fewer than 2^63 bytes.
+/// - The parts of one tensor are persistent, of one kind and type, stand in the order of their rows and have
+///   all of them; no tensor has the name of the whole.
 /// - Every id names a tensor, every layer is one. A view has as many elements as its tensor.
 /// - A kernel has as many operands as its operation wants, the attributes of that operation, and writes no
 ///   tensor twice. Its in-place pairs name operands it has.

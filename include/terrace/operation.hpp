@@ -128,6 +128,14 @@ struct HeadsAttributes {
   bool operator==(const HeadsAttributes&) const = default;
 };
 
+/// Of an embedding whose table is kept in parts: indices outside of this part leave zeros, or, where y is
+/// given, what it holds.
+struct EmbeddingAttributes {
+  std::int64_t first = 0;  ///< the whole table's row that the weight begins with
+  std::int64_t rows = 0;   ///< of the whole table; 0: the weight is all of it
+  bool operator==(const EmbeddingAttributes&) const = default;
+};
+
 struct DropoutAttributes {
   float probability = 0.5F;
   std::uint32_t stream = 0;  ///< random numbers are a function of seed, step, stream and element
@@ -149,8 +157,9 @@ struct OptimizerAttributes {
   bool operator==(const OptimizerAttributes&) const = default;
 };
 
-using Attributes = std::variant<std::monostate, Window, NormAttributes, MatmulAttributes, SoftmaxAttributes,
-                                SlopeAttributes, GeluAttributes, AddAttributes, ConcatAttributes,
-                                HeadsAttributes, DropoutAttributes, LossAttributes, OptimizerAttributes>;
+using Attributes =
+    std::variant<std::monostate, Window, NormAttributes, MatmulAttributes, SoftmaxAttributes, SlopeAttributes,
+                 GeluAttributes, AddAttributes, ConcatAttributes, HeadsAttributes, DropoutAttributes,
+                 LossAttributes, OptimizerAttributes, EmbeddingAttributes>;
 
 }  // namespace terrace

@@ -121,8 +121,8 @@ class Trainer {
   /// the same one
   void use_graph(std::size_t number);
 
-  /// A persistent tensor (a weight, a state, running statistics), row-major as PyTorch stores it. pre: there
-  /// is one
+  /// A persistent tensor (a weight, a state, running statistics), row-major as PyTorch stores it; one that is
+  /// kept in parts under the name of the whole, too. pre: there is one
   std::vector<float> read(std::string_view name) const;
   void write(std::string_view name, std::span<const float> values);
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
@@ -56,15 +57,17 @@ void run_real(const Workload& workload, PlanRow& row, const Told& progress) try 
 }
 
 /// A budget that none of them can work with is told in their rows.
-std::vector<PlanRow> rows_of(const Request& request, const Workload& workload, const std::string& fast,
-                             const Told& progress) {
-  const auto budget = expect(budget_of(workload, fast));
+std::vector<PlanRow> rows_of(const Request& request, const WorkloadRequest& asked, const Workload& whole,
+                             const std::string& fast) {
+  const Told& progress = asked.progress;
+  const auto budget = expect(budget_of(whole, fast));
+  const Workload workload = expect(fit(asked, whole, budget[0]));
   const auto profile = profile_of(workload, budget, progress);
   std::vector<PlanRow> rows;
   for (const std::string& planner : planner_names(request)) {
     progress(fmt::format("{} of fast memory: planning with {}", fast, planner));
     if (!profile) {
-      rows.push_back({planner, budget[0], {}, profile.error().message, {}, {}, {}});
+      rows.push_back(refused_row(workload, budget[0], planner, profile.error().message));
       continue;
     }
     rows.push_back(plan_row(workload, *profile, budget, planner));
@@ -95,10 +98,19 @@ std::vector<std::string> cells(const Request& request, const Workload& workload,
   return cells;
 }
 
+/// Once for every budget in which kernels had to be split.
+void print_splits(const std::vector<PlanRow>& rows) {
+  std::set<Bytes> told;
+  for (const PlanRow& row : rows) {
+    if (row.planned && row.split_kernels > 0 && told.insert(row.fast).second)
+      fmt::print("{}{}\n", told.size() == 1 ? "\n" : "", split_text(row.split_kernels, row.fast));
+  }
+}
+
 void print(const Request& request, const Workload& workload, const std::vector<PlanRow>& rows) {
   using Align = Table::Align;
   fmt::print("{} with batch {} on {}: a peak of {}, the least budget {}\n\n", request.model,
-             batch_of(request.model, request.options), workload.machine.name, readable(workload.program.peak),
+             batch_of(request.model, request.options), workload.machine.name, readable(workload.peak),
              readable(least_budget(workload.graph(), workload.machine).bytes));
   std::vector<Table::Column> columns{{"fast", Align::right}, {"planner"}, {"step s", Align::right}};
   if (request.real) columns.push_back({"measured s", Align::right});
@@ -107,6 +119,7 @@ void print(const Request& request, const Workload& workload, const std::vector<P
   Table table(std::move(columns));
   for (const PlanRow& row : rows) table.add(cells(request, workload, row));
   table.print();
+  print_splits(rows);
 }
 
 void run_compare(const Request& request) {
@@ -115,14 +128,15 @@ void run_compare(const Request& request) {
   ProgressLine line;
   line.show(fmt::format("building the graph of {}", request.model));
   const Graph graph = request.training_graph();
-  const Workload workload = expect(prepare(request.on(graph, line)));
+  const WorkloadRequest asked = request.on(graph, line);
+  const Workload workload = expect(prepare(asked));
   if (request.real && !workload.here) {
     throw BadInput(fmt::format("--real needs this computer, and machine {} is another: leave out --machine",
                                workload.machine.name));
   }
   std::vector<PlanRow> rows;
   for (const std::string& fast : request.fast) {
-    auto more = rows_of(request, workload, fast, shown_on(line));
+    auto more = rows_of(request, asked, workload, fast);
     std::move(more.begin(), more.end(), std::back_inserter(rows));
   }
   line.clear();

@@ -31,8 +31,10 @@ struct Made {
 Made make(const Request& request, ProgressLine& line) {
   line.show(fmt::format("building the graph of {}", request.model));
   const Graph graph = request.training_graph();
-  Workload workload = expect(prepare(request.on(graph, line)));
+  const WorkloadRequest asked = request.on(graph, line);
+  Workload workload = expect(prepare(asked));
   const auto budget = expect(budget_of(workload, request.fast));
+  workload = expect(fit(asked, std::move(workload), budget[0]));
   const Profile profile = expect(profile_of(workload, budget, shown_on(line)));
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
@@ -53,10 +55,11 @@ void print_summary(const Request& request, const Made& made) {
                           batch_of(request.model, request.options), machine.name, plan.planner,
                           plan.instructions.size()));
   row("times", made.measured ? "of kernels measured on this computer" : "estimated from the machine");
-  row("graph peak", readable(made.workload.program.peak));
+  row("graph peak", readable(made.workload.peak));
   row("budget", fmt::format("{} of {}; the least is {}{}", readable(made.row.fast), machine.tiers[0].name,
                             readable(least.bytes),
                             least.kernel ? ", for " + made.workload.graph()[least.kernel].name : ""));
+  if (made.row.split_kernels > 0) row("split", split_text(made.row.split_kernels, made.row.fast));
   row("needs", peak_text(machine, plan.budget));
   row("step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", plan.prediction.step.count(),
                           gap_text(plan.prediction.gap()), plan.prediction.bound.count()));

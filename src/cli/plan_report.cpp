@@ -19,11 +19,21 @@ nlohmann::json seconds(const std::optional<Seconds>& time) {
 
 }  // namespace
 
-PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                 const std::string& planner) {
+PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& planner,
+                    const std::string& reason) {
   PlanRow row;
   row.planner = planner;
-  row.fast = budget[0];
+  row.fast = fast;
+  row.reason = reason;
+  row.kernels = workload.graph().kernels.size();
+  row.tensors = workload.graph().tensors.size();
+  row.split_kernels = workload.split_kernels;
+  return row;
+}
+
+PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
+                 const std::string& planner) {
+  PlanRow row = refused_row(workload, budget[0], planner, {});
   row.fast_only = KernelClock(workload.graph(), workload.machine, profile).fast_step();
   row.slow_only = slow_only(workload, profile);
   auto planned = plan_of(workload, profile, budget, planner);
@@ -33,6 +43,11 @@ PlanRow plan_row(const Workload& workload, const Profile& profile, const std::ve
     row.reason = planned.error().message;
   }
   return row;
+}
+
+std::string split_text(std::size_t kernels, Bytes fast) {
+  return fmt::format("{} {} split to fit in {}", kernels, kernels == 1 ? "kernel was" : "kernels were",
+                     readable(fast));
 }
 
 double median_or_zero(const std::vector<double>& numbers) { return numbers.empty() ? 0 : median(numbers); }
@@ -86,10 +101,11 @@ nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload,
                          {"plan_seconds", nullptr},
                          {"moved_bytes", nlohmann::json::object()},
                          {"exposed_seconds", nullptr},
-                         {"kernels", workload.graph().kernels.size()},
-                         {"tensors", workload.graph().tensors.size()},
+                         {"kernels", row.kernels},
+                         {"tensors", row.tensors},
                          {"verified", row.planned.has_value()},
-                         {"graph_peak_bytes", workload.program.peak.count}};
+                         {"graph_peak_bytes", workload.peak.count},
+                         {"split_kernels", row.split_kernels}};
   if (!row.reason.empty()) json["reason"] = row.reason;
   if (!row.planned) return json;
   const Plan& plan = row.planned->plan.plan();

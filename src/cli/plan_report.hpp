@@ -18,12 +18,20 @@ struct PlanRow {
   std::string reason;  ///< why there is none
   Seconds fast_only{0};
   std::optional<Seconds> slow_only;
-  std::vector<double> measured_steps;  ///< of a real run; none: it was not asked for or failed
+  std::size_t kernels = 0, tensors = 0;  ///< that were planned for
+  std::size_t split_kernels = 0;         ///< of the graph that was asked for, to fit in the budget
+  std::vector<double> measured_steps;    ///< of a real run; none: it was not asked for or failed
 };
 
+/// Where there is nothing to plan with.
+PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& planner,
+                    const std::string& reason);
 /// Plans; a failure is kept as the row's reason.
 PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
                  const std::string& planner);
+
+/// `3 kernels were split to fit in 348.00 MiB`; pre: some were
+std::string split_text(std::size_t kernels, Bytes fast);
 
 /// The median; 0 of none.
 double median_or_zero(const std::vector<double>& numbers);

@@ -25,7 +25,7 @@ struct Simulated {
 /// The machine may be another than the plan's, as long as the plan is safe on it.
 Simulated replay(const Request& request, const Plan& plan, ProgressLine& line) {
   const Graph graph = request.training_graph();
-  Workload workload = expect(prepare_for(plan, request.on(graph, line)));
+  Workload workload = expect(prepare_for(plan, request.on(graph, line), request.fast));
   const auto found = violations(workload.graph(), workload.machine, plan, 1);
   if (!found.empty()) {
     throw BadInput(fmt::format("{} is not safe on machine {}: {}", request.plan, workload.machine.name,

@@ -45,6 +45,8 @@ struct TrainRequest : WorkloadOptions {
 struct PlannedRun {
   Machine machine;
   Planned planned;
+  Bytes graph_peak;                    ///< before kernels were split
+  std::size_t split_kernels = 0;       ///< to fit in the budget
   std::unique_ptr<Adjuster> adjuster;  ///< none: the plan stays
   std::unique_ptr<PlanTrial> trial;    ///< none: nothing is left to try
   bool trial_remembered = false;       ///< an earlier run did it

@@ -98,7 +98,9 @@ void start_buckets(const TrainRequest& request, const TrainerOptions& options, T
                    ProgressLine& line) {
   keep(start(request, options, *setup.lengths, request.fast, shown_on(line)), setup);
   const Bucket& largest = setup.buckets->largest();
-  if (largest.planned) setup.plan = PlannedRun{setup.buckets->machine(), *largest.planned, nullptr};
+  if (!largest.planned) return;
+  setup.plan = PlannedRun{
+      setup.buckets->machine(), *largest.planned, setup.trainer->program(0).peak, 0, nullptr, nullptr};
 }
 
 void start_unlimited_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup) {

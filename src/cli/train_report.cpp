@@ -52,6 +52,8 @@ nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
           {"machine", run.machine.name},
           {"tiers", tiers},
           {"budget_bytes", run.planned.fast.count},
+          {"graph_peak_bytes", run.graph_peak.count},
+          {"split_kernels", run.split_kernels},
           {"least_budget_bytes", run.planned.least.bytes.count},
           {"peak_bytes", peak_json(run.machine, record.peak)},
           {"moved_bytes", moved_json(run.machine, record.moved)},
@@ -64,18 +66,19 @@ nlohmann::json planned_json(const PlannedRun& run, const TrainRecord& record) {
           {"planned_again", planned_again_json(run, record)}};
 }
 
-void print_planned(const TrainSetup& setup, const Program& program, const TrainRecord& record) {
+void print_planned(const TrainSetup& setup, const TrainRecord& record) {
   const PlannedRun& run = *setup.plan;
   const Prediction& predicted = run.planned.plan->prediction;
   row(setup.buckets ? "largest bucket" : "predicted step",
       fmt::format("{:.4f} s, {} above the bound of {:.4f} s", predicted.step.count(),
                   gap_text(predicted.gap()), predicted.bound.count()));
   row("planner", fmt::format("{}, in {:.2f} s", run.planned.plan->planner, run.planned.planning.count()));
-  row("budget",
-      fmt::format("{} of {}, {:.1f}% of the graph's peak of {}; the least is {}", readable(run.planned.fast),
-                  run.machine.tiers[0].name,
-                  100 * static_cast<double>(run.planned.fast.count) / static_cast<double>(program.peak.count),
-                  readable(program.peak), readable(run.planned.least.bytes)));
+  row("budget", fmt::format("{} of {}, {:.1f}% of the graph's peak of {}; the least is {}",
+                            readable(run.planned.fast), run.machine.tiers[0].name,
+                            100 * static_cast<double>(run.planned.fast.count) /
+                                static_cast<double>(run.graph_peak.count),
+                            readable(run.graph_peak), readable(run.planned.least.bytes)));
+  if (run.split_kernels > 0) row("split", split_text(run.split_kernels, run.planned.fast));
   row("peak", peak_text(run.machine, record.peak));
   row("moved in a step", moved_text(run.machine, record.moved));
   row("exposed", fmt::format("{:.4f} s of a step", median_or_zero(record.exposed_seconds)));
@@ -136,7 +139,7 @@ void print_summary(const TrainRequest& request, const TrainSetup& setup, const T
   }
   if (record.test_accuracy) row("test accuracy", fmt::format("{:.2f}%", *record.test_accuracy * 100));
   if (setup.plan) {
-    print_planned(setup, program, record);
+    print_planned(setup, record);
   } else {
     row("graph peak", readable(program.peak));
     row("arena", readable(program.arena));

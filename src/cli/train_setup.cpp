@@ -102,7 +102,8 @@ Trainer start_unlimited(const TrainRequest& request, const Graph& graph, const T
 
 Trainer start_planned(const TrainRequest& request, const Graph& graph, const TrainerOptions& options,
                       TrainSetup& setup, ProgressLine& line) {
-  Workload workload = expect(prepare(request.on(graph, line)));
+  const WorkloadRequest asked = request.on(graph, line);
+  Workload workload = expect(prepare(asked));
   if (!workload.here) {
     throw BadInput(
         fmt::format("machine {} is not this computer, where training happens: run `terrace "
@@ -110,12 +111,18 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
                     workload.machine.name));
   }
   const auto budget = expect(budget_of(workload, request.fast));
+  workload = expect(fit(asked, std::move(workload), budget[0]));
   Profile profile = expect(profile_of(workload, budget, shown_on(line)));
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
   Planned planned = expect(plan_of(workload, profile, budget, planner));
-  setup.plan = PlannedRun{std::move(workload.machine), std::move(planned), nullptr, nullptr};
+  setup.plan = PlannedRun{std::move(workload.machine),
+                          std::move(planned),
+                          workload.peak,
+                          workload.split_kernels,
+                          nullptr,
+                          nullptr};
   PlannedRun& run = *setup.plan;
   begin_trial(request, workload.program, profile, budget, run, line);
   line.show(

@@ -17,7 +17,7 @@ using Request = PlanFileOptions;
 
 Workload workload_of(const Request& request, const Plan& plan, ProgressLine& line) {
   const Graph graph = request.training_graph();
-  Workload workload = expect(prepare_for(plan, request.on(graph, line)));
+  Workload workload = expect(prepare_for(plan, request.on(graph, line), request.fast));
   if (const std::string here = fingerprint(workload.machine); here != plan.machine) {
     throw BadInput(
         fmt::format("{} was made for another machine (fingerprint {}) than {} ({}): name its own with "

@@ -105,6 +105,11 @@ void add_plan_file_options(CLI::App& command, PlanFileOptions& options) {
       ->required();
   add_model_options(command, options, ModelIs::option);
   add_machine_options(command, options);
+  command
+      .add_option("--fast", options.fast,
+                  "Fast memory that it was planned for: needed where kernels were split to fit in it")
+      ->type_name("SIZE|PCT%")
+      ->check(wrong_fast_budget);
   command.add_option("--json", options.json, "Write the result to this file instead of printing it")
       ->type_name("FILE");
 }

@@ -31,6 +31,7 @@ Told shown_on(ProgressLine& line);
 /// Of commands that read a plan, which does not hold the graph it is for.
 struct PlanFileOptions : WorkloadOptions {
   std::string plan, json;  ///< files; no `json`: tables are printed
+  std::string fast;        ///< that it was planned for; only a plan of split kernels needs it
 };
 void add_plan_file_options(CLI::App& command, PlanFileOptions& options);
 

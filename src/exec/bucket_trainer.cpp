@@ -95,7 +95,8 @@ Result<void> BucketTrainer::make(Bucket& bucket) {
     bucket.graph = *added;
     return {};
   }
-  Workload workload{*std::move(program), machine_, true};
+  const Bytes peak = program->peak;
+  Workload workload{*std::move(program), machine_, true, peak};
   auto planned = plan(workload);
   if (!planned) return planned.error();
   const auto added = trainer_->add_graph(std::move(workload.program), planned->plan, machine_);

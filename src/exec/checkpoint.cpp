@@ -68,8 +68,8 @@ Result<Progress> check_checkpoint(const safetensors::File& file, const Graph& gr
     return refuse("is not a checkpoint: name a file that save_checkpoint wrote");
   const auto other = [&] {
     return refuse(
-        fmt::format("is a checkpoint of another graph than {}: continue with the model, batch and "
-                    "number of threads it was made with",
+        fmt::format("is a checkpoint of another graph than {}: continue with the model, batch, number of "
+                    "threads and, where its kernels were split to fit, the fast memory it was made with",
                     graph.name));
   };
   if (made_for->second != fingerprint(graph)) return other();

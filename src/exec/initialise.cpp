@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <list>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -15,15 +16,17 @@ namespace {
 void fill(const Tensor& tensor, const math::RandomKey& key, float* values) {
   const Initial& initial = tensor.initial;
   const auto n = tensor.shape.elements();
+  // A part holds what those rows of the whole would.
+  const auto begin = tensor.part_of ? tensor.part_of->first * tensor.shape.elements_from(1) : 0;
   switch (initial.kind) {
     case Initial::Kind::constant:
       std::fill_n(values, n, initial.a);
       break;
     case Initial::Kind::uniform:
-      math::fill_uniform(values, n, initial.a, initial.b, key);
+      math::fill_uniform(values, n, initial.a, initial.b, key, begin);
       break;
     case Initial::Kind::normal:
-      math::fill_normal(values, n, initial.a, initial.b, key);
+      math::fill_normal(values, n, initial.a, initial.b, key, begin);
       break;
     case Initial::Kind::undefined:
     case Initial::Kind::positions:
@@ -88,12 +91,19 @@ bool is_constant(const Tensor& tensor) {
 
 void initialise(const Graph& graph, std::uint64_t seed, const Store& store) {
   const std::span<std::byte> spare = store.spare();
-  std::uint32_t stream = 0;
+  std::uint32_t next = 0;
+  std::map<std::string_view, std::uint32_t> of_parts;  // the streams of tensors that are kept in parts
+  const auto stream_of = [&](const Tensor& tensor) {
+    if (!tensor.part_of) return next++;
+    const auto [known, is_new] = of_parts.try_emplace(tensor.part_of->name, next);
+    if (is_new) ++next;
+    return known->second;
+  };
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     if (!graph.tensors[i].persistent) continue;
     // A step that no training reaches, so that no other random numbers are these.
-    const math::RandomKey key{seed, 0xFFFFFFFFU, stream};
-    if (!is_constant(graph.tensors[i])) ++stream;
+    const Tensor& tensor = graph.tensors[i];
+    const math::RandomKey key{seed, 0xFFFFFFFFU, is_constant(tensor) ? 0 : stream_of(tensor)};
     initialise_one(graph, {i}, key, store, spare);
   }
 }

@@ -5,7 +5,7 @@
 
 namespace terrace {
 
-/// Values follow from the seed and the order of the weights alone: layouts and places change nothing.
+/// Values follow from the seed and the order of the weights alone: layouts, places and parts change nothing.
 void initialise(const Graph& graph, std::uint64_t seed, const Store& store);
 
 /// Outlives steps and is no state of training: it follows from the graph, as positions do.

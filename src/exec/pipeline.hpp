@@ -1,7 +1,8 @@
 // The pipeline behind a workload: its profile, then a plan that the verifier accepts.
 //
-//   const Workload workload = prepare({.graph = graph}).value();
+//   Workload workload = prepare({.graph = graph}).value();
 //   const auto budget = budget_of(workload, "20%").value();
+//   workload = fit({.graph = graph}, std::move(workload), budget[0]).value();
 //   const Profile profile = profile_of(workload, budget).value();
 //   Planned planned = plan_of(workload, profile, budget, "prefetch").value();
 #pragma once

@@ -18,7 +18,9 @@ std::optional<std::int64_t> range_of(const Kernel& kernel, TensorId id) {
   if (!embeds && kernel.operation != Operation::cross_entropy) return std::nullopt;
   if (kernel.inputs[1].tensor != id) return std::nullopt;
   const Shape& known = kernel.inputs[0].shape;
-  return embeds ? known[0] : known.back();
+  if (!embeds) return known.back();
+  const std::int64_t whole = std::get<EmbeddingAttributes>(kernel.attributes).rows;
+  return whole > 0 ? whole : known[0];
 }
 
 std::int32_t bound_of(const Graph& graph, TensorId id) {

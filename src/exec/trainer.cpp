@@ -11,6 +11,7 @@
 #include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "exec/trainer_state.hpp"
+#include "graph/parts.hpp"
 
 namespace terrace {
 namespace {
@@ -55,6 +56,18 @@ TensorId Trainer::State::find(std::string_view name) const {
   const TensorId id = find_tensor(graph(), name);
   check(static_cast<bool>(id), "there is a tensor of that name");
   return id;
+}
+
+std::vector<TensorId> Trainer::State::find_persistent(std::string_view name) const {
+  std::vector<TensorId> parts = find_parts(graph(), name);
+  check(!parts.empty() && graph()[parts[0]].persistent, "a tensor of that name outlives steps");
+  return parts;
+}
+
+std::size_t Trainer::State::elements(const std::vector<TensorId>& tensors) const {
+  std::int64_t sum = 0;
+  for (const TensorId id : tensors) sum += graph()[id].shape.elements();
+  return static_cast<std::size_t>(sum);
 }
 
 void ReadyGraph::follow(const Plan& plan, const Machine& machine, const OpenTiers& tiers) {
@@ -190,20 +203,28 @@ std::vector<float> Trainer::result(std::size_t index) const {
 }
 
 std::vector<float> Trainer::read(std::string_view name) const {
-  const TensorId id = state_->find(name);
-  check(state_->graph()[id].persistent, "only what outlives a step can be read between steps");
+  const std::vector<TensorId> parts = state_->find_persistent(name);
   state_->require_sound();
-  return state_->now().store->read(id);
+  if (parts.size() == 1) return state_->now().store->read(parts[0]);
+  std::vector<float> values;
+  values.reserve(state_->elements(parts));
+  for (const TensorId id : parts) {
+    const std::vector<float> part = state_->now().store->read(id);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
 }
 
 void Trainer::write(std::string_view name, std::span<const float> values) {
-  const TensorId id = state_->find(name);
-  const Tensor& tensor = state_->graph()[id];
-  check(tensor.persistent && static_cast<std::int64_t>(values.size()) == tensor.shape.elements(),
-        "a persistent tensor is written whole");
+  const std::vector<TensorId> parts = state_->find_persistent(name);
+  check(values.size() == state_->elements(parts), "a persistent tensor is written whole");
   state_->require_sound();
   state_->wait_for_checkpoint();
-  state_->now().store->write(id, values);
+  for (const TensorId id : parts) {
+    const std::size_t size = state_->elements({id});
+    state_->now().store->write(id, values.first(size));
+    values = values.subspan(size);
+  }
 }
 
 }  // namespace terrace

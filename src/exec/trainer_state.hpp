@@ -52,6 +52,9 @@ struct Trainer::State {
   StepContext context() const { return {options.seed, steps, options.learning_rate}; }
   /// pre: there is a tensor of that name
   TensorId find(std::string_view name) const;
+  /// The tensor of that name, or the parts it is kept in. pre: there is one, and it is persistent
+  std::vector<TensorId> find_persistent(std::string_view name) const;
+  std::size_t elements(const std::vector<TensorId>& tensors) const;
   /// Throws what ended the last step, if something did.
   void require_sound() const;
   /// From here on nothing that uses tensors is allowed.

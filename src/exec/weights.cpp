@@ -5,13 +5,19 @@
 
 #include "data/safetensors.hpp"
 #include "exec/trainer_state.hpp"
+#include "graph/parts.hpp"
 
 namespace terrace {
 namespace {
 
 /// What a trained network is: states of the optimizer are not part of it.
-bool is_saved(const Tensor& tensor) {
-  return tensor.persistent && (tensor.kind == TensorKind::weight || tensor.kind == TensorKind::statistics);
+std::vector<WholeTensor> saved_tensors(const Graph& graph) {
+  std::vector<WholeTensor> saved = whole_tensors(graph);
+  std::erase_if(saved, [&](const WholeTensor& whole) {
+    const TensorKind kind = graph[whole.parts.front()].kind;
+    return kind != TensorKind::weight && kind != TensorKind::statistics;
+  });
+  return saved;
 }
 
 std::vector<std::uint64_t> extents(const Shape& shape) { return {shape.begin(), shape.end()}; }
@@ -21,10 +27,8 @@ std::vector<std::uint64_t> extents(const Shape& shape) { return {shape.begin(), 
 Result<void> Trainer::save_weights(const std::filesystem::path& path) const {
   state_->require_sound();
   std::vector<safetensors::Tensor> tensors;
-  for (const Tensor& tensor : state_->graph().tensors) {
-    if (is_saved(tensor))
-      tensors.push_back({tensor.name, safetensors::DType::f32, extents(tensor.shape), {}});
-  }
+  for (const WholeTensor& whole : saved_tensors(state_->graph()))
+    tensors.push_back({whole.name, safetensors::DType::f32, extents(whole.shape), {}});
   std::vector<float> values;
   return safetensors::write(path, tensors,
                             {{"model", state_->graph().name}, {"steps", std::to_string(state_->steps)}},
@@ -41,9 +45,8 @@ Result<void> Trainer::load_weights(const std::filesystem::path& path) {
   auto file = safetensors::read(path);
   if (!file) return file.error();
   // All is checked before anything is changed.
-  std::vector<std::pair<const Tensor*, const safetensors::Tensor*>> found;
-  for (const Tensor& tensor : state_->graph().tensors) {
-    if (!is_saved(tensor)) continue;
+  std::vector<std::pair<std::string, const safetensors::Tensor*>> found;
+  for (const WholeTensor& tensor : saved_tensors(state_->graph())) {
     const safetensors::Tensor* stored = file->find(tensor.name);
     if (stored == nullptr) {
       return Error{ErrorCode::invalid_argument,
@@ -55,12 +58,12 @@ Result<void> Trainer::load_weights(const std::filesystem::path& path) {
                    fmt::format("{} in {} is not F32 {}: it belongs to another network", tensor.name,
                                path.string(), to_string(tensor.shape))};
     }
-    found.emplace_back(&tensor, stored);
+    found.emplace_back(tensor.name, stored);
   }
-  for (const auto& [tensor, stored] : found) {
+  for (const auto& [name, stored] : found) {
     std::vector<float> values(stored->bytes.size() / sizeof(float));
     std::memcpy(values.data(), stored->bytes.data(), stored->bytes.size());
-    write(tensor->name, values);
+    write(name, values);
   }
   return {};
 }

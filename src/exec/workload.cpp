@@ -3,14 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "base/system.hpp"
 #include "base/system_storage.hpp"
 #include "exec/fast_budget.hpp"
 #include "graph/passes.hpp"
+#include "graph/split.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
 #include "terrace/lifetimes.hpp"
+#include "terrace/planner.hpp"
 
 namespace terrace {
 namespace {
@@ -84,6 +87,12 @@ Program scheduled(const Graph& graph) {
   return program;
 }
 
+Result<Program> made_ready(const Graph& graph, const WorkloadRequest& request, bool here) {
+  request.progress(fmt::format("scheduling {} kernels", graph.kernels.size()));
+  if (here) return compile(graph, request.threads);
+  return scheduled(graph);
+}
+
 /// What can be had of a tier here and now.
 Bytes available(const MachineTier& tier) {
   const auto spec = parse_tier_spec(tier.spec);
@@ -98,35 +107,57 @@ Bytes available(const MachineTier& tier) {
 Result<Workload> prepare(const WorkloadRequest& request) {
   auto machine = find_machine(request);
   if (!machine) return machine.error();
-  Workload workload{{}, *std::move(machine), false};
-  workload.here = is_this_computer(workload.machine, request.machine);
-  request.progress(fmt::format("scheduling {} kernels", request.graph.kernels.size()));
-  if (!workload.here) {
-    workload.program = scheduled(request.graph);
-    return workload;
-  }
-  auto program = compile(request.graph, request.threads);
+  const bool here = is_this_computer(*machine, request.machine);
+  auto program = made_ready(request.graph, request, here);
   if (!program) return program.error();
-  workload.program = *std::move(program);
+  const Bytes peak = program->peak;
+  return Workload{*std::move(program), *std::move(machine), here, peak};
+}
+
+Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fast) {
+  // Compiled kernels take scratch memory and padding beside what the graph says: then less is aimed at.
+  constexpr std::array<std::uint64_t, 6> kPercent{100, 85, 70, 55, 40, 25};
+  Bytes least = least_budget(workload.graph(), workload.machine).bytes;
+  for (const std::uint64_t percent : kPercent) {
+    if (fast >= least) break;
+    Split split = split_to_fit(request.graph, fast / 100 * percent);
+    if (workload.not_split.empty()) workload.not_split = split.obstacle;
+    if (split.kernels == 0) continue;
+    auto program = made_ready(split.graph, request, workload.here);
+    if (!program) return program.error();
+    const Bytes its = least_budget(program->graph, workload.machine).bytes;
+    if (its >= least) continue;
+    least = its;
+    workload.program = *std::move(program);
+    workload.split_kernels = split.kernels;
+    workload.not_split = std::move(split.obstacle);
+  }
+  if (fast >= least) workload.not_split.clear();
   return workload;
 }
 
-Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request) {
+Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request, std::string_view fast) {
   auto machine = find_machine(request);
   if (!machine) return machine.error();
-  Workload workload{{}, *std::move(machine), false};
-  request.progress(fmt::format("scheduling {} kernels", request.graph.kernels.size()));
-  workload.program = scheduled(request.graph);
-  if (fingerprint(workload.graph()) == plan.graph) return workload;
-  auto program = compile(request.graph, request.threads);
-  if (!program) return program.error();
-  workload.program = *std::move(program);
-  workload.here = is_this_computer(workload.machine, request.machine);
-  if (fingerprint(workload.graph()) == plan.graph) return workload;
-  return invalid(
-      fmt::format("the plan was made for another graph (fingerprint {}) than {} as it is asked for: give the "
-                  "model, batch, optimizer and number of threads it was made with, or plan again",
-                  plan.graph, request.graph.name));
+  const bool may_be_here = is_this_computer(*machine, request.machine);
+  for (const bool here : {false, true}) {
+    auto program = made_ready(request.graph, request, here);
+    if (!program) return program.error();
+    const Bytes peak = program->peak;
+    Workload workload{*std::move(program), *machine, here && may_be_here, peak};
+    if (fingerprint(workload.graph()) == plan.graph) return workload;
+    if (fast.empty() || here != may_be_here) continue;
+    const auto budget = budget_of(workload, fast);
+    if (!budget) return budget.error();
+    auto split = fit(request, std::move(workload), budget->front());
+    if (!split) return split.error();
+    if (fingerprint(split->graph()) == plan.graph) return split;
+  }
+  return invalid(fmt::format(
+      "the plan was made for another graph (fingerprint {}) than {} as it is asked for: give the "
+      "model, batch, optimizer and number of threads it was made with, and --fast where its kernels "
+      "were split to fit, or plan again",
+      plan.graph, request.graph.name));
 }
 
 Result<std::vector<Bytes>> budget_of(const Workload& workload, std::string_view fast) {
@@ -134,7 +165,7 @@ Result<std::vector<Bytes>> budget_of(const Workload& workload, std::string_view 
   for (const MachineTier& tier : workload.machine.tiers)
     budget.push_back(workload.here ? available(tier) : tier.capacity);
   if (fast.empty()) return budget;
-  const auto given = parse_fast_budget(fast, workload.program.peak);
+  const auto given = parse_fast_budget(fast, workload.peak);
   if (!given) return given.error();
   const MachineTier& tier = workload.machine.tiers[0];
   if (*given > tier.capacity) {

@@ -29,6 +29,9 @@ struct Workload {
   Program program;  ///< without offsets and arena where it is not compiled
   Machine machine;
   bool here = false;  ///< the graph is compiled and the machine is this computer: plans can be carried out
+  Bytes peak{};       ///< the most bytes live at once in the graph as it was asked for
+  std::size_t split_kernels = 0;  ///< of that graph, that are worked on in parts to fit
+  std::string not_split = {};     ///< why a kernel that does not fit is left as it is; empty: there is none
 
   const Graph& graph() const { return program.graph; }
 };
@@ -37,9 +40,15 @@ struct Workload {
 /// disk fails. Takes up to a minute where this computer was not measured before.
 Result<Workload> prepare(const WorkloadRequest& request);
 
+/// A workload for which a plan exists in so much fast memory: as it is where one does already, else with
+/// kernels split. Where splitting does not help enough, the one that needs least. pre: `prepare` made
+/// `workload` from the same request
+Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fast);
+
 /// The same for a plan that was made before: its graph is compiled, or only scheduled, as the plan's was.
-/// Fails where it is neither.
-Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request);
+/// `fast` is what it was planned for, without which a graph whose kernels were split is not found. Fails
+/// where it is neither.
+Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request, std::string_view fast = {});
 
 /// What each tier gives: `fast` of the fastest (as fast_budget.hpp says; empty: all of it), all of the
 /// others, but of a disk here no more than is free.

@@ -40,6 +40,9 @@ Attributes default_attributes(Operation operation) {
     case Operation::split_heads:
     case Operation::merge_heads:
       return HeadsAttributes{};
+    case Operation::embedding:
+    case Operation::embedding_backward:
+      return EmbeddingAttributes{};
     case Operation::dropout:
     case Operation::dropout_backward:
       return DropoutAttributes{};

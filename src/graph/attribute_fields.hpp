@@ -57,6 +57,11 @@ inline constexpr std::tuple kFields<HeadsAttributes>{
     Field{"heads", &HeadsAttributes::heads},
 };
 template <>
+inline constexpr std::tuple kFields<EmbeddingAttributes>{
+    Field{"first", &EmbeddingAttributes::first},
+    Field{"rows", &EmbeddingAttributes::rows},
+};
+template <>
 inline constexpr std::tuple kFields<DropoutAttributes>{
     Field{"probability", &DropoutAttributes::probability},
     Field{"stream", &DropoutAttributes::stream},

@@ -296,8 +296,8 @@ void Differentiation::heads(const Kernel& forward) {
 }
 
 void Differentiation::embedding(const Kernel& forward) {
-  Kernel kernel =
-      start(Operation::embedding_backward, {}, {view(gradient_of(forward.outputs[0])), forward.inputs[1]});
+  Kernel kernel = start(Operation::embedding_backward, forward.attributes,
+                        {view(gradient_of(forward.outputs[0])), forward.inputs[1]});
   const Value part = gradient_output(kernel, forward.inputs[0]);
   finish(std::move(kernel));
   contribute(forward.inputs[0], part);

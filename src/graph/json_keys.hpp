@@ -11,8 +11,9 @@ inline constexpr int kVersion = 1;
 
 inline const std::vector<std::string_view> kGraph{"format",  "version", "name",   "layers",
                                                   "tensors", "kernels", "results"};
-inline const std::vector<std::string_view> kTensor{"name",       "shape", "type",   "kind",
-                                                   "persistent", "bytes", "layout", "initial"};
+inline const std::vector<std::string_view> kTensor{"name",  "shape",  "type",    "kind",   "persistent",
+                                                   "bytes", "layout", "initial", "part_of"};
+inline const std::vector<std::string_view> kPartOf{"name", "first", "rows"};
 inline const std::vector<std::string_view> kInitial{"kind", "a", "b"};
 inline const std::vector<std::string_view> kKernel{"name",    "operation", "attributes", "inputs",
                                                    "outputs", "workspace", "in_place",   "flops",

@@ -65,6 +65,7 @@ void read(const JsonValue& json, TensorKind& value) { read_name(json, value, Ten
 void read(const JsonValue& json, Initial::Kind& value) { read_name(json, value, Initial::Kind::positions); }
 void read(const JsonValue& json, Phase& value) { read_name(json, value, Phase::update); }
 void read(const JsonValue& json, Initial& initial);
+void read(const JsonValue& json, PartOf& part);
 
 /// Reads a key where it is there; else the value stays as it is.
 template <class Value>
@@ -86,6 +87,13 @@ void read(const JsonValue& json, Initial& initial) {
   read(object.need("kind"), initial.kind);
   read_if(object, "a", initial.a);
   read_if(object, "b", initial.b);
+}
+
+void read(const JsonValue& json, PartOf& part) {
+  const JsonObject object(json, graph_keys::kPartOf);
+  read(object.need("name"), part.name);
+  read(object.need("first"), part.first);
+  read(object.need("rows"), part.rows);
 }
 
 template <class Struct>
@@ -122,6 +130,7 @@ Tensor read_tensor(const JsonValue& json) {
   read_if(object, "persistent", tensor.persistent);
   read_if(object, "layout", tensor.layout);
   read_if(object, "initial", tensor.initial);
+  if (object.find("part_of")) read_if(object, "part_of", tensor.part_of.emplace());
   return tensor;
 }
 

@@ -55,6 +55,10 @@ Json tensor_json(const Tensor& tensor) {
                        {"a", as_double(tensor.initial.a)},
                        {"b", as_double(tensor.initial.b)}};
   }
+  if (tensor.part_of) {
+    json["part_of"] = {
+        {"name", tensor.part_of->name}, {"first", tensor.part_of->first}, {"rows", tensor.part_of->rows}};
+  }
   return json;
 }
 

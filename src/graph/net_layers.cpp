@@ -170,6 +170,7 @@ Value Net::embedding(std::string_view name, Value indices, std::int64_t rows, st
   out.push_back(features);
   Kernel kernel;
   kernel.operation = Operation::embedding;
+  kernel.attributes = EmbeddingAttributes{};
   const Shape flat{indices.shape.elements()};
   kernel.inputs = {operand(parameter("weight", {rows, features}, initial)), operand(reshape(indices, flat))};
   return reshape(make(std::move(kernel), {flat[0], features}), out);

@@ -69,7 +69,7 @@ Signature signature_of(Operation operation) {
     case Operation::split_heads:
       return {"x", "y y*"};
     case Operation::embedding:
-      return {"weight indices", "y"};
+      return {"weight indices y?", "y"};
     case Operation::embedding_backward:
       return {"dy indices", "dweight"};
     case Operation::lstm:

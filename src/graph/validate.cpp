@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <unordered_set>
 
 #include "graph/attribute_fields.hpp"
@@ -30,6 +31,52 @@ const char* unsound_field(const Attributes& attributes) {
 
 bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
 
+Error wrong(const std::string& who, const std::string& what) {
+  return {ErrorCode::invalid_argument,
+          fmt::format("{} {}", who.empty() ? "a kernel without a name" : who, what)};
+}
+
+/// Meets the parts of tensors in the graph's order and keeps what each whole has so far.
+class Wholes {
+ public:
+  Result<void> add(const Tensor& part) {
+    const PartOf& of = *part.part_of;
+    if (of.name.empty()) return wrong(part.name, "is a part of a tensor without a name");
+    if (!part.persistent || part.shape.rank() == 0)
+      return wrong(part.name, "is a part, and only what has rows and is persistent has parts");
+    auto& before = last_[of.name];
+    const std::int64_t first = before == nullptr ? 0 : before->part_of->first + before->shape[0];
+    if (of.first != first || part.shape[0] > of.rows - first) {
+      return wrong(part.name, fmt::format("has rows {}+{} of {} in {}, and the next ones are from {} on",
+                                          of.first, part.shape[0], of.rows, of.name, first));
+    }
+    if (before != nullptr && !alike(*before, part))
+      return wrong(part.name, fmt::format("is not like {}, a part of the same tensor", before->name));
+    before = &part;
+    return {};
+  }
+
+  Result<void> are_complete(const std::unordered_set<std::string_view>& names) const {
+    for (const auto& [name, last] : last_) {
+      if (names.count(name) != 0) return wrong(std::string(name), "is the name of a tensor and of parts");
+      if (last->part_of->first + last->shape[0] != last->part_of->rows)
+        return wrong(last->name, fmt::format("is the last part of {}, which has more rows", name));
+    }
+    return {};
+  }
+
+ private:
+  static bool alike(const Tensor& a, const Tensor& b) {
+    Shape rows = a.shape;
+    if (rows.rank() == 0) return false;
+    rows[0] = b.shape[0];
+    return rows == b.shape && a.type == b.type && a.kind == b.kind && a.initial == b.initial &&
+           a.part_of->rows == b.part_of->rows;
+  }
+
+  std::map<std::string_view, const Tensor*> last_;  // of each whole, by its name
+};
+
 /// Walks the kernels in order and keeps what has been written so far.
 class Validation {
  public:
@@ -54,17 +101,21 @@ class Validation {
  private:
   Result<void> tensors_are_valid() const {
     std::unordered_set<std::string_view> names;
+    Wholes wholes;
     std::uint64_t left = std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
       const Tensor& tensor = graph_.tensors[i];
       if (tensor.name.empty()) return wrong(fmt::format("tensor {}", i), "has no name");
       if (!names.insert(tensor.name).second) return wrong(tensor.name, "is the name of two tensors");
       if (auto valid = tensor_is_valid(tensor); !valid) return valid;
+      if (tensor.part_of) {
+        if (auto valid = wholes.add(tensor); !valid) return valid;
+      }
       if (tensor.bytes.count > left)
         return wrong(tensor.name, "brings the tensors' bytes to more than 63 bits count");
       left -= tensor.bytes.count;
     }
-    return {};
+    return wholes.are_complete(names);
   }
 
   static Result<void> tensor_is_valid(const Tensor& tensor) {
@@ -178,10 +229,6 @@ class Validation {
   }
 
   bool exists(TensorId id) const { return id.index < graph_.tensors.size(); }
-  static Error wrong(const std::string& who, const std::string& what) {
-    return {ErrorCode::invalid_argument,
-            fmt::format("{} {}", who.empty() ? "a kernel without a name" : who, what)};
-  }
 
   const Graph& graph_;
   std::vector<bool> written_;

@@ -119,11 +119,15 @@ std::vector<float> draw_numbers() {
 
 /// How many different integers a kernel understands.
 std::int32_t integer_bound(const Kernel& kernel) {
+  const auto indexed = [&](const Operand& table) {
+    const std::int64_t whole = std::get<EmbeddingAttributes>(kernel.attributes).rows;
+    return static_cast<std::int32_t>(whole > 0 ? whole : table.shape[0]);
+  };
   switch (kernel.operation) {
     case Operation::embedding:
-      return static_cast<std::int32_t>(kernel.inputs[0].shape[0]);
+      return indexed(kernel.inputs[0]);
     case Operation::embedding_backward:
-      return static_cast<std::int32_t>(kernel.outputs[0].shape[0]);
+      return indexed(kernel.outputs[0]);
     case Operation::cross_entropy:
     case Operation::cross_entropy_backward:
       return static_cast<std::int32_t>(kernel.inputs[0].shape.back());

@@ -112,6 +112,21 @@ TEST_F(PlanCommand, VerifyAcceptsASafePlan) {
   EXPECT_EQ(json.at("violations"), Json::array());
 }
 
+TEST_F(PlanCommand, APlanOfSplitKernelsIsReplayedWithItsBudget) {
+  const std::string model = "mlp --batch 8 --optimizer sgd --machine v100-pcie3 ";
+  const Json json = json_of("plan " + model + "--fast 1MiB -o plan.json");
+  EXPECT_GT(json.at("split_kernels"), 3);
+  const Outcome outcome = run("plan " + model + "--fast 1MiB");
+  EXPECT_NE(outcome.out.find(" kernels were split to fit in 1.00 MiB"), std::string::npos) << outcome.out;
+  EXPECT_EQ(json_of("verify plan.json --model " + model + "--fast 1MiB").at("safe"), true);
+  EXPECT_EQ(run("simulate plan.json --model " + model + "--fast 1MiB").code, 0);
+  expect_complaint("verify plan.json --model " + model, "and --fast where its kernels were split to fit");
+  const Json rows = json_of("compare " + model + "--fast 1MiB,90% --planners prefetch").at("rows");
+  EXPECT_EQ(rows[0].at("split_kernels"), json.at("split_kernels"));
+  EXPECT_EQ(rows[1].at("split_kernels"), 0);
+  EXPECT_GT(rows[0].at("kernels"), rows[1].at("kernels"));
+}
+
 TEST_F(PlanCommand, VerifyListsWhatIsWrongAndFails) {
   make_plan_file();
   Plan plan = read_plan(work() / "plan.json").value();

@@ -65,6 +65,36 @@ TEST_F(TrainInABudget, EveryPlannerAndTierGivesTheSameLosses) {
   }
 }
 
+TEST_F(TrainInABudget, SplitsKernelsThatDoNotFit) {
+  const std::string model = "train mlp --batch 8 --optimizer sgd --threads 1 ";
+  const Outcome outcome = run(model + "--fast 1MiB --steps 3 --same-bits --save weights --json result.json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(" kernels were split to fit in 1.00 MiB"), std::string::npos) << outcome.out;
+  const Json json = result();
+  EXPECT_EQ(json.at("same_bits"), true);
+  EXPECT_GT(json.at("split_kernels"), 3);
+  EXPECT_LE(json.at("least_budget_bytes"), json.at("budget_bytes"));
+  const Json whole = json_of(model + "--fast 200% --planner all-fast --steps 3");
+  EXPECT_EQ(whole.at("split_kernels"), 0);
+  EXPECT_GT(whole.at("least_budget_bytes"), json.at("budget_bytes")) << "it would not fit";
+  EXPECT_EQ(whole.at("graph_peak_bytes"), json.at("graph_peak_bytes"));
+  EXPECT_EQ(whole.at("parameters"), json.at("parameters"));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_NEAR(whole.at("loss")[i].get<double>(), json.at("loss")[i].get<double>(), 1e-4);
+  }
+  EXPECT_EQ(run(model + "--load weights --steps 1").code, 0) << "weights are whole in files";
+}
+
+TEST_F(TrainInABudget, ACheckpointOfASplitRunGoesOnInTheSameBudget) {
+  const std::string model = "train mlp --batch 8 --optimizer sgd --threads 1 --checkpoint kept ";
+  ASSERT_EQ(run(model + "--fast 1MiB --steps 2").code, 0);
+  const Json json = json_of(model + "--fast 1MiB --steps 3 --same-bits");
+  EXPECT_EQ(json.at("first_step"), 2);
+  EXPECT_EQ(json.at("same_bits"), true);
+  expect_complaint(model + "--steps 4",
+                   "where its kernels were split to fit, the fast memory it was made with");
+}
+
 TEST_F(TrainInABudget, RefusesBudgetsBeforeItTakesMemory) {
   expect_complaint(kModel + "--fast 10%", "of fast memory at once and ");
   expect_complaint(kModel + "--fast 10%", "are missing: give at least ");

@@ -57,6 +57,44 @@ TEST(Embedding, GradientDoesNotDependOnTheNumberOfThreads) {
   expect_independent_of_threads([&] { return backward(dout, indices, shape); });
 }
 
+TEST(Embedding, PartsOfATableGiveWhatTheWholeDoes) {
+  at_each_level([] {
+    const EmbeddingShape whole{101, 17, 300};
+    const Floats table = random_floats(whole.vocabulary * whole.width, 7);
+    const Floats dout = random_floats(whole.count * whole.width, 8);
+    const auto indices = random_indices(whole.count, whole.vocabulary, 9);
+    Floats out(static_cast<std::size_t>(whole.count * whole.width), -7), dtable;
+    for (std::int64_t first = 0; first < whole.vocabulary; first += 40) {
+      const std::int64_t rows = std::min<std::int64_t>(40, whole.vocabulary - first);
+      const EmbeddingShape part{rows, whole.width, whole.count, first, whole.vocabulary};
+      embedding_forward(table.data() + first * whole.width, indices.data(), part, out.data(),
+                        first == 0 ? OtherRows::cleared : OtherRows::kept);
+      if (first == 0) {
+        for (std::int64_t i = 0; i < whole.count; ++i) {
+          if (indices[i] >= rows) ASSERT_EQ(out[i * whole.width], 0) << "rows of other parts are zero";
+        }
+      }
+      const Floats more = backward(dout, indices, part);
+      dtable.insert(dtable.end(), more.begin(), more.end());
+    }
+    EXPECT_TRUE(same_bits(out, forward(table, indices, whole)));
+    EXPECT_TRUE(same_bits(dtable, backward(dout, indices, whole)));
+  });
+}
+
+TEST(Embedding, APartRefusesWhatNoPartHasAndPartsThatAreNone) {
+  const Floats table(8, 1);
+  Floats out(4, -7);
+  const auto look_up = [&](std::int32_t index, const EmbeddingShape& shape) {
+    const std::vector<std::int32_t> indices = {0, index};
+    embedding_forward(table.data(), indices.data(), shape, out.data());
+  };
+  EXPECT_NO_THROW(look_up(9, {4, 2, 2, 4, 10}));
+  EXPECT_THROW(look_up(10, {4, 2, 2, 4, 10}), std::logic_error);
+  EXPECT_THROW(look_up(1, {4, 2, 2, 7, 10}), std::logic_error);
+  EXPECT_THROW(look_up(1, {4, 2, 2, 1, 0}), std::logic_error);
+}
+
 TEST(Embedding, RefusesAnIndexOutsideTheVocabularyBeforeTouchingAnything) {
   const EmbeddingShape shape{4, 2, 3};
   const Floats table(8, 1), dout(6, 1);

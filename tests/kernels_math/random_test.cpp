@@ -115,6 +115,22 @@ TEST(Random, AnElementDoesNotDependOnHowManyThereAre) {
   }
 }
 
+TEST(Random, AStretchHoldsTheElementsItWouldInTheWhole) {
+  at_each_level([] {
+    const Floats all_uniform = uniform(70001, -1, 1), all_normal = normal(70001, 0, 0.1F);
+    for (const std::int64_t begin : {1, 16, 63, 64, 65, 1000, 40003}) {
+      for (const std::int64_t n : {0, 1, 17, 64, 129, 29998}) {
+        Floats out(static_cast<std::size_t>(n));
+        fill_uniform(out.data(), n, -1, 1, kKey, begin);
+        EXPECT_TRUE(same_bits(out, Floats(all_uniform.begin() + begin, all_uniform.begin() + begin + n)));
+        fill_normal(out.data(), n, 0, 0.1F, kKey, begin);
+        EXPECT_TRUE(same_bits(out, Floats(all_normal.begin() + begin, all_normal.begin() + begin + n)));
+      }
+    }
+  });
+  EXPECT_THROW(fill_uniform(nullptr, 0, 0, 1, kKey, -1), std::logic_error);
+}
+
 TEST(Random, DoesNotDependOnTheNumberOfThreads) {
   expect_independent_of_threads([] { return uniform(70001, -1, 1); });
   expect_independent_of_threads([] { return normal(70001, 0, 1); });

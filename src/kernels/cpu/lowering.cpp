@@ -141,6 +141,7 @@ class Lowering {
     copy.name = fmt::format("{} ({})", kernel.name, to_.tensors.size());
     copy.persistent = false;
     copy.initial = {};
+    copy.part_of.reset();
     if (copy.kind == TensorKind::input || copy.kind == TensorKind::weight) copy.kind = TensorKind::activation;
     const TensorId id{static_cast<std::uint32_t>(to_.tensors.size())};
     to_.tensors.push_back(std::move(copy));

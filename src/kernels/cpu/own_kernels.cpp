@@ -132,10 +132,14 @@ Function binary_cross_entropy(const Kernel& kernel) {
 Function embedding(const Kernel& kernel) {
   const bool forward = kernel.operation == Operation::embedding;
   const Shape& table = (forward ? kernel.inputs[0] : kernel.outputs[0]).shape;
-  const math::EmbeddingShape shape{table[0], table[1], kernel.inputs[1].shape.elements()};
+  const auto& part = std::get<EmbeddingAttributes>(kernel.attributes);
+  const math::EmbeddingShape shape{table[0], table[1], kernel.inputs[1].shape.elements(), part.first,
+                                   part.rows};
   if (forward) {
+    const std::size_t y = kernel.inputs.size();
+    const auto others = y > 2 ? math::OtherRows::kept : math::OtherRows::cleared;
     return [=](Operands at, const StepContext&) {
-      math::embedding_forward(floats(at, 0), integers(at, 1), shape, floats(at, 2));
+      math::embedding_forward(floats(at, 0), integers(at, 1), shape, floats(at, y), others);
     };
   }
   return [=](Operands at, const StepContext&) {

@@ -46,10 +46,12 @@ void follow_operand(const Kernel& kernel, const Stored& stored, Descs& descs, co
   if (const auto desc = stored(lead)) follow(kernel, descs, lead.shape, *desc);
 }
 
-std::int64_t channel_block(const Desc& desc) {
+std::int64_t block_along(const Desc& desc, std::size_t axis) {
   const auto& blocks = desc.data.format_desc.blocking;
   std::int64_t block = 1;
-  for (int i = 0; i < blocks.inner_nblks; ++i) block *= blocks.inner_blks[i];
+  for (int i = 0; i < blocks.inner_nblks; ++i) {
+    if (blocks.inner_idxs[i] == static_cast<dnnl_dim_t>(axis)) block *= blocks.inner_blks[i];
+  }
   return block;
 }
 
@@ -58,7 +60,7 @@ void follow_parts(const Kernel& kernel, Descs& descs, const std::vector<Operand>
                   const std::optional<Desc>& like) {
   if (!like || like->dims().size() != parts[0].shape.rank()) return;
   const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(kernel.attributes).axis);
-  const std::int64_t block = channel_block(*like);
+  const std::int64_t block = block_along(*like, axis);
   const auto is_whole = [&](const Operand& part) { return part.shape[axis] % block == 0; };
   if (!std::all_of(parts.begin(), parts.end(), is_whole)) return;
   for (std::size_t i = 0; i < kernel.inputs.size(); ++i) {

@@ -25,11 +25,14 @@ std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::a
 /// The 32 random bits of element `index`, on which everything below is built. pre: index >= 0
 std::uint32_t random_word(const RandomKey& key, std::int64_t index);
 
-/// out[i] is uniform in [low, high), in steps of 2^-24 of that span. pre: low < high
-void fill_uniform(float* out, std::int64_t n, float low, float high, const RandomKey& key);
+/// out[i] is element `begin` + i: uniform in [low, high), in steps of 2^-24 of that span. pre: low < high,
+/// begin >= 0
+void fill_uniform(float* out, std::int64_t n, float low, float high, const RandomKey& key,
+                  std::int64_t begin = 0);
 
-/// out[i] is normally distributed. pre: deviation >= 0
-void fill_normal(float* out, std::int64_t n, float mean, float deviation, const RandomKey& key);
+/// out[i] is element `begin` + i: normally distributed. pre: deviation >= 0, begin >= 0
+void fill_normal(float* out, std::int64_t n, float mean, float deviation, const RandomKey& key,
+                 std::int64_t begin = 0);
 
 /// out[i] is uniform in [0, bound); numbers differ in probability by less than 2^-32. pre: bound > 0
 void fill_integers(std::int32_t* out, std::int64_t n, std::int32_t bound, const RandomKey& key);

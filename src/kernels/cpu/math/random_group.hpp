@@ -53,12 +53,13 @@ using RandomGroup = std::array<std::uint32_t, kUnit>;
 }
 
 /// Calls body(words, first, count) for each group of [begin, end): its elements are first ... first + count
-/// - 1. pre: begin is a multiple of kUnit
+/// - 1, counted from group `origin` on. pre: begin is a multiple of kUnit
 template <class Body>
-void for_groups(const RandomKey& key, std::int64_t begin, std::int64_t end, Body body) {
+void for_groups(const RandomKey& key, std::int64_t begin, std::int64_t end, Body body,
+                std::int64_t origin = 0) {
   RandomGroup words;
   for (std::int64_t first = begin; first < end; first += kUnit) {
-    make_group(key, first / kUnit, words);
+    make_group(key, origin + first / kUnit, words);
     body(words, first, std::min(kUnit, end - first));
   }
 }
