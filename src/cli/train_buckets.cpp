@@ -68,7 +68,7 @@ nlohmann::json bucket_json(const BucketSteps& steps) {
   const bool done = !steps.seconds.empty();
   return {{"sequence", bucket.size},
           {"steps", steps.seconds.size()},
-          {"median_step_seconds", done ? nlohmann::json(median(steps.seconds)) : nlohmann::json()},
+          {"median_step_seconds", done ? nlohmann::json(median_or_zero(steps.seconds)) : nlohmann::json()},
           {"predicted_step_seconds",
            bucket.planned ? nlohmann::json(bucket.planned->plan->prediction.step.count()) : nlohmann::json()},
           {"profiled_at_step", bucket.graph ? nlohmann::json(bucket.made_at) : nlohmann::json()}};
@@ -117,7 +117,7 @@ nlohmann::json buckets_json(const TrainRequest& request, const TrainSetup& setup
   for (const BucketSteps& steps : steps_by_bucket(request, setup, record)) all.push_back(bucket_json(steps));
   return {{"buckets", all},
           {"switches", setup.buckets->switches().size()},
-          {"median_switch_seconds", median(switch_seconds(*setup.buckets))}};
+          {"median_switch_seconds", median_or_zero(switch_seconds(*setup.buckets))}};
 }
 
 void print_buckets(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
@@ -126,12 +126,12 @@ void print_buckets(const TrainRequest& request, const TrainSetup& setup, const T
   for (const BucketSteps& steps : steps_by_bucket(request, setup, record)) {
     const Bucket& bucket = steps.bucket;
     fmt::print("{:>8} {:>6} {:>14} {:>14} {:>16}\n", bucket.size, steps.seconds.size(),
-               steps.seconds.empty() ? "-" : fmt::format("{:.4f} s", median(steps.seconds)),
+               steps.seconds.empty() ? "-" : fmt::format("{:.4f} s", median_or_zero(steps.seconds)),
                bucket.planned ? fmt::format("{:.4f} s", bucket.planned->plan->prediction.step.count()) : "-",
                bucket.graph ? fmt::format("{}", bucket.made_at) : "-");
   }
   fmt::print("{} switches between buckets, of {:.4f} s\n\n", setup.buckets->switches().size(),
-             median(switch_seconds(*setup.buckets)));
+             median_or_zero(switch_seconds(*setup.buckets)));
 }
 
 }  // namespace terrace::cli
