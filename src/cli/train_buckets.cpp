@@ -130,8 +130,8 @@ void print_buckets(const TrainRequest& request, const TrainSetup& setup, const T
                bucket.planned ? fmt::format("{:.4f} s", bucket.planned->plan->prediction.step.count()) : "-",
                bucket.graph ? fmt::format("{}", bucket.made_at) : "-");
   }
-  fmt::print("{} switches between buckets, of {:.4f} s\n\n", setup.buckets->switches().size(),
-             median_or_zero(switch_seconds(*setup.buckets)));
+  fmt::print("{} switches between buckets, of {:.2f} ms\n\n", setup.buckets->switches().size(),
+             1000 * median_or_zero(switch_seconds(*setup.buckets)));
 }
 
 }  // namespace terrace::cli

@@ -54,6 +54,7 @@ struct AttributesInTorch {
   Json operator()(const HeadsAttributes& heads) const {
     return {{"parts", heads.parts}, {"heads", heads.heads}};
   }
+  Json operator()(const EmbeddingAttributes&) const { return Json::object(); }  // of whole tables
   Json operator()(const DropoutAttributes&) const { return Json::object(); }
   Json operator()(const LossAttributes& loss) const {
     if (kernel.operation == Operation::cross_entropy) return Json::object();
