@@ -9,11 +9,11 @@
 //   }
 //
 // Intervals whose kernels wait for migrations are tried one by one, waiting and leaving; in the end what was
-// found is compared with the plan that only predicts. Each is given a few steps, of which the
-// shortest counts: the first after a change finds cold caches, and what else a shared computer does only
-// makes steps longer. No step is spent where there is nothing to choose: by another planner, with an option
-// `end`, where kernels cannot use slower tiers, where both answers make the same plan, where an earlier run
-// has decided. One thread at a time.
+// found is compared with the plan that only predicts. Each is given a few steps, of which the shortest
+// counts: the first after a change finds cold caches, and what else a shared computer does only makes steps
+// longer. No step is spent where there is nothing to choose: by another planner, with an option `end`, where
+// kernels cannot use slower tiers, where both answers make the same plan, where an earlier run has decided.
+// One thread at a time.
 #pragma once
 
 #include <filesystem>
