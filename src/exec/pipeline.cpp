@@ -22,12 +22,11 @@ Result<void> require_least(const Workload& workload, Bytes fast) {
                                         : std::string("what goes into a step and comes out of it");
   return Error{
       ErrorCode::too_large,
-      fmt::format("{} of {} needs {} of fast memory at once and {} is given, {} are missing{}: give at "
-                  "least {}, or take a smaller batch",
+      fmt::format("{} of {} needs {} of fast memory at once and {} is given, {} are missing: give at "
+                  "least {}, or take a smaller batch{}",
                   user, workload.graph().name, readable(least.bytes), readable(fast),
-                  readable(least.bytes - fast),
-                  workload.not_split.empty() ? "" : fmt::format(" ({})", workload.not_split),
-                  to_string(least.bytes))};
+                  readable(least.bytes - fast), to_string(least.bytes),
+                  workload.not_split.empty() ? "" : fmt::format(" ({})", workload.not_split))};
 }
 
 /// Measuring without a place to keep it is slower the next time, no worse.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "graph/passes.hpp"
 #include "graph/split_rewrite.hpp"
 
 namespace terrace {
@@ -15,9 +14,13 @@ class Splitting {
  public:
   Splitting(const Graph& graph, Bytes limit)
       : graph_(graph), limit_(limit), grouping_(graph, limit), is_split_(graph.kernels.size()) {
-    // Where an output will take over the memory of an input there is one tensor less.
-    const Graph shared = share_in_place(graph);
-    for (const Kernel& kernel : shared.kernels) bytes_.push_back(operand_bytes(shared, kernel));
+    std::vector<std::size_t> readers(graph.tensors.size());
+    for (const Kernel& kernel : graph.kernels) {
+      for (const Operand& operand : kernel.inputs) ++readers[operand.tensor.index];
+    }
+    // Results have a reader after the last kernel.
+    for (const TensorId result : graph.results) ++readers[result.index];
+    for (const Kernel& kernel : graph.kernels) bytes_.push_back(bytes_of(kernel, readers));
   }
 
   Split run() && {
@@ -29,6 +32,19 @@ class Splitting {
   }
 
  private:
+  /// An output takes over the memory of an input that nobody else reads, in whatever order kernels will run.
+  Bytes bytes_of(const Kernel& kernel, const std::vector<std::size_t>& readers) const {
+    const Bytes bytes = operand_bytes(graph_, kernel);
+    for (const InPlacePair& pair : kernel.in_place) {
+      const Operand &in = kernel.inputs[pair.input], &out = kernel.outputs[pair.output];
+      const Tensor& tensor = graph_[in.tensor];
+      const bool is_ours = !tensor.persistent && tensor.kind != TensorKind::input && in.tensor != out.tensor;
+      if (is_ours && readers[in.tensor.index] == 1 && tensor.bytes == graph_[out.tensor].bytes)
+        return bytes - tensor.bytes;
+    }
+    return bytes;
+  }
+
   /// The largest first: it has most to say about how.
   std::vector<KernelId> too_large() const {
     std::vector<std::pair<Bytes, KernelId>> found;

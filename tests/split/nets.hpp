@@ -10,7 +10,6 @@
 
 #include "exec/nets.hpp"
 #include "graph/parts.hpp"
-#include "graph/passes.hpp"
 #include "graph/split.hpp"
 
 namespace terrace::test {
@@ -48,13 +47,14 @@ inline Graph lookup(std::int64_t words, std::int64_t features, const Optimizer& 
 }
 
 /// Normalisations of two branches that are added, so that the gradient of the sum is read by both.
-inline Graph residual(std::int64_t channels, std::int64_t side) {
+inline Graph residual(std::int64_t channels, std::int64_t side, std::int64_t window = 1) {
   Net net("residual");
   const Value image = net.input("image", {2, 3, side, side});
   const Net::Conv conv{.kernel = {3, 3}, .padding = {1, 1}, .bias = false, .initial = {}};
   Value x = net.batch_norm("bn1", net.conv2d("conv1", image, channels, conv), {.relu = true});
-  Value a = net.batch_norm("bn2", net.conv2d("conv2", x, channels, conv));
-  Value b = net.batch_norm("bn3", net.conv2d("conv3", x, channels, conv));
+  const Net::Conv inner{.kernel = {window, window}, .bias = false, .initial = {}};
+  const Value a = net.batch_norm("bn2", net.conv2d("conv2", x, channels, inner));
+  const Value b = net.batch_norm("bn3", net.conv2d("conv3", x, channels, inner));
   x = net.global_avg_pool2d(net.add(a, b, {.relu = true}));
   x = net.linear("last", net.flatten(x), 10);
   net.train(net.cross_entropy(x, net.input("label", {2}, DataType::i32)), {});
@@ -83,9 +83,7 @@ inline Graph recurrent(std::int64_t batch, std::int64_t hidden) {
   return std::move(net).finish();
 }
 
-/// Of all its tensors, with outputs that take over an input's memory.
-inline Bytes largest_kernel(const Graph& given) {
-  const Graph graph = share_in_place(given);
+inline Bytes largest_kernel(const Graph& graph) {
   Bytes most{};
   for (const Kernel& kernel : graph.kernels) {
     std::vector<TensorId> seen;

@@ -34,7 +34,7 @@ struct Pair {
 };
 
 TEST(SplitResults, WeightsStartWithTheSameBits) {
-  for (const Graph& graph : {classifier(517, 203), tied(331, 37), residual(70, 5), classifier(64, 333)}) {
+  for (const Graph& graph : {classifier(517, 203), tied(331, 37), residual(70, 5, 3), classifier(64, 333)}) {
     const Pair pair(graph, 45);
     expect_same_bits(pair.whole, pair.split);
   }
@@ -97,7 +97,7 @@ TEST(SplitResults, RecurrencesByTheBatchAgreeToRounding) {
 
 TEST(SplitResults, ConvolutionsByOutputChannelsAgreeToRounding) {
   for (const std::int64_t channels : {40, 64}) {
-    Pair pair(residual(channels, 4), 40);
+    Pair pair(residual(channels, 4, 3), 40);
     EXPECT_GT(find_parts(pair.split.program().graph, "conv2.weight").size(), 1U);
     EXPECT_LT(pair.train(3), 1e-4F);
     expect_near(pair.whole, pair.split, 1e-3F);
