@@ -97,6 +97,7 @@ TEST_F(Plans, MoveWhatCannotStay) {
                              false,
                              Bytes{bytes},
                              {},
+                             {},
                              {}});
     return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
   };
