@@ -13,7 +13,9 @@ constexpr double kFirstSlip = 0.3, kLeastSlip = 0.05, kLessSlip = 0.9;
 constexpr double kMemoryShare = 0.05, kLinkUnit = 0.2;
 /// Of what the bound is above the kernels' time: a step is as long as would gain this much.
 constexpr double kHope = 0.3;
-constexpr int kHalvings = 6;
+constexpr int kHalvings = 5;
+/// Of links before and after the moment that is looked from.
+constexpr double kWeights[] = {0, 0.4, 1};
 
 /// What does not push a price out of its range.
 double pull(double price, double broken) { return price <= 0 && broken < 0 ? 0 : broken; }
@@ -53,8 +55,8 @@ void Ascent::look_from(std::uint32_t moment, double out, double in) {
   prices_ = Prices(problem_);
   const std::uint32_t here = problem_.block_of[moment];
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
-    prices_.out[b] = b < here ? out : 0;
-    prices_.in[b] = b > here ? in : 0;
+    prices_.out[b] = b <= here ? out : 0;
+    prices_.in[b] = b >= here ? in : 0;
   }
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
     const BoundKernel& kernel = problem_.kernels[k];
@@ -90,8 +92,13 @@ void Ascent::climb(std::uint64_t bounds) {
   const auto peak = std::max_element(live.begin(), live.end());
   if (*peak <= 0) return;
   const auto moment = static_cast<std::uint32_t>(peak - live.begin());
-  for (const double out : {0.0, 1.0}) {
-    for (const double in : {0.0, 1.0}) look_from(moment, out, in);
+  double best_out = 0, before = best_;
+  for (const double out : kWeights) {
+    look_from(moment, out, 0);
+    if (best_ > before) before = best_, best_out = out;
+  }
+  for (const double in : kWeights) {
+    if (in > 0) look_from(moment, best_out, in);
   }
   set_units();
   prices_ = best_prices_;

@@ -68,6 +68,7 @@ Priced::Priced(const Problem& problem, const Prices& prices) {
   for (const double price : prices.memory) until.push_back(until.back() + price);
   for (std::uint32_t b = 0; b < problem.blocks(); ++b) {
     weight.push_back(1 - prices.weight(problem, b));
+    least_weight = std::min(least_weight, weight[b]);
     out.push_back(problem.linked ? prices.out[b] * problem.out.busy + weight[b] * problem.out.cost : kNot);
     in.push_back(problem.linked ? prices.in[b] * problem.in.busy + weight[b] * problem.in.cost : kNot);
   }
@@ -90,10 +91,11 @@ Gap Paths::gap(std::uint32_t from, std::uint32_t until, const When& stored, doub
   for (std::uint32_t b = end + 1; b-- > begin;) {
     const std::uint32_t there = std::clamp(problem_.block_begin[b + 1], std::min(first, until), until);
     const double held = priced.hold(there, until), made = priced.weight[b] * again;
+    if (held >= gap.in.price && (again == kNot || held >= gap.again.price)) break;
     if (held + priced.in[b] < gap.in.price) gap.in = {held + priced.in[b], b, there};
     if (held + made < gap.again.price) gap.again = {held + made, b, there};
-    if (made < gap.again_slow.price) gap.again_slow = {made, b, until};
   }
+  if (again < kNot) gap.again_slow = {priced.least_weight * again, end, until};
   return gap;
 }
 

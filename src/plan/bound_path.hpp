@@ -32,6 +32,7 @@ struct Priced {
 
   std::vector<double> until;    ///< of memory at all moments before this one
   std::vector<double> weight;   ///< by block: of kernels
+  double least_weight = 1;      ///< of all blocks
   std::vector<double> out, in;  ///< by block: of a copy
 };
 

@@ -1,14 +1,18 @@
 #include "plan/bound_prices.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace terrace::bounds {
 namespace {
 
 constexpr double kRounding = 1e-9;
+/// All sets of as many operands are looked at.
+constexpr std::uint32_t kFewOperands = 6;
 
 }  // namespace
 
@@ -51,20 +55,30 @@ double Relaxation::bound(const Prices& prices, Again again) {
   return sum - rent - kRounding * (problem_.compute + std::abs(sum) + rent);
 }
 
-/// Its time less the prices of those of its operands that it would have in slower memory.
+/// Its time less the prices of those of its operands that it would have in slower memory. What is not there
+/// fits in fast memory.
 double Relaxation::add_kernel(std::uint32_t k, const Prices& prices, double weight) {
   const BoundKernel& kernel = problem_.kernels[k];
   const std::uint32_t count = kernel.operands_end - kernel.operands;
-  double best = weight * kernel.fast, time = kernel.fast;
+  if (count > kFewOperands) return add_large_kernel(k, prices, weight);
+  struct Set {
+    double slow = 0, price = 0, bytes = 0;
+  };
+  std::array<Set, 1U << kFewOperands> sets;
+  double all = 0;
+  for (std::uint32_t i = kernel.operands; i < kernel.operands_end; ++i) all += problem_.operands[i].bytes;
+  double best = std::numeric_limits<double>::infinity(), time = kernel.fast;
   std::uint32_t chosen = 0;
-  slow_.assign(std::size_t{1} << count, 0);
-  price_.assign(std::size_t{1} << count, 0);
-  for (std::uint32_t set = 1; set < slow_.size(); ++set) {
-    const auto lowest = static_cast<std::uint32_t>(std::countr_zero(set));
-    const std::uint32_t rest = set & (set - 1), operand = kernel.operands + lowest;
-    slow_[set] = slow_[rest] + problem_.operands[operand].seconds;
-    price_[set] = price_[rest] + prices.operand[operand];
-    const double takes = std::max(kernel.fast, slow_[set]), value = weight * takes - price_[set];
+  sets[0] = {};
+  for (std::uint32_t set = 0; set < 1U << count; ++set) {
+    if (set > 0) {
+      const Set& rest = sets[set & (set - 1)];
+      const std::uint32_t i = kernel.operands + static_cast<std::uint32_t>(std::countr_zero(set));
+      const SlowOperand& operand = problem_.operands[i];
+      sets[set] = {rest.slow + operand.seconds, rest.price + prices.operand[i], rest.bytes + operand.bytes};
+    }
+    if (all - sets[set].bytes > problem_.capacity) continue;
+    const double takes = std::max(kernel.fast, sets[set].slow), value = weight * takes - sets[set].price;
     if (value < best) best = value, time = takes, chosen = set;
   }
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -72,6 +86,28 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices, double weig
   }
   kernels_[problem_.block_of[k]] += time;
   return best;
+}
+
+/// With fractions of operands, the best paid for their time first.
+double Relaxation::add_large_kernel(std::uint32_t k, const Prices& prices, double weight) {
+  const BoundKernel& kernel = problem_.kernels[k];
+  order_.resize(kernel.operands_end - kernel.operands);
+  std::iota(order_.begin(), order_.end(), kernel.operands);
+  const auto pay = [&](std::uint32_t i) { return prices.operand[i] / problem_.operands[i].seconds; };
+  std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return pay(a) > pay(b); });
+  double slow = 0, paid = 0;
+  for (const std::uint32_t i : order_) {
+    const double seconds = problem_.operands[i].seconds;
+    // Up to the time in fast memory it costs nothing.
+    const double share = pay(i) > weight ? 1 : std::clamp((kernel.fast - slow) / seconds, 0.0, 1.0);
+    if (pay(i) <= 0 || share <= 0) break;
+    slow += share * seconds;
+    paid += share * prices.operand[i];
+    broken_.operand[i] -= share;
+  }
+  const double time = std::max(kernel.fast, slow);
+  kernels_[problem_.block_of[k]] += time;
+  return weight * time - paid;
 }
 
 void Relaxation::settle(const Prices& prices) {

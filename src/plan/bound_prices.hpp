@@ -46,13 +46,14 @@ class Relaxation {
  private:
   struct Taker;
   double add_kernel(std::uint32_t kernel, const Prices& prices, double weight);
+  double add_large_kernel(std::uint32_t kernel, const Prices& prices, double weight);
   void settle(const Prices& prices);
 
   const Problem& problem_;
   Paths paths_;
   Broken broken_;
   std::vector<double> kernels_, copied_out_, copied_in_;  ///< by block: seconds, bytes
-  std::vector<double> slow_, price_;                      ///< by set of a kernel's operands
+  std::vector<std::uint32_t> order_;
 };
 
 }  // namespace terrace::bounds

@@ -7,7 +7,7 @@
 namespace terrace::bounds {
 namespace {
 
-constexpr std::uint32_t kBlocks = 48;
+constexpr std::uint32_t kBlocks = 24;
 /// Of a kernel's time: what takes less in slower memory may be there for nothing.
 constexpr double kNegligible = 1e-3;
 /// Beyond so many links not all subsets of them are looked at.
@@ -123,9 +123,9 @@ struct Priced {
   TensorId tensor;
 };
 
-/// Those that take longest in slower memory.
+/// Those that take any time worth mentioning in slower memory.
 std::vector<Priced> priced_operands(const PlanRequest& request, const KernelClock& clock, KernelId id,
-                                    std::span<const Use> uses, std::size_t most) {
+                                    std::span<const Use> uses) {
   const auto tiers = usable_slower_tiers(request.machine);
   if (tiers.empty()) return {};
   // The slowest of several tiers takes at least their mean.
@@ -138,9 +138,6 @@ std::vector<Priced> priced_operands(const PlanRequest& request, const KernelCloc
       least = std::min(least, share * access(request.graph[id], clock, id, use.tensor, tier));
     if (least > kNegligible * clock.fast(id).count()) priced.push_back({least, use.tensor});
   }
-  std::sort(priced.begin(), priced.end(),
-            [](const Priced& a, const Priced& b) { return a.seconds > b.seconds; });
-  if (priced.size() > most) priced.resize(most);
   return priced;
 }
 
@@ -152,7 +149,7 @@ Bytes output_bytes(const Graph& graph, const Kernel& kernel) {
 
 }  // namespace
 
-Problem::Problem(const PlanRequest& request, const KernelClock& clock, std::size_t priced)
+Problem::Problem(const PlanRequest& request, const KernelClock& clock)
     : capacity(static_cast<double>(request.budget[0].count)), compute(clock.fast_step().count()) {
   addressable = !usable_slower_tiers(request.machine).empty();
   const auto leaving = direction(request.machine, true), coming = direction(request.machine, false);
@@ -160,8 +157,7 @@ Problem::Problem(const PlanRequest& request, const KernelClock& clock, std::size
   if (linked) out = *leaving, in = *coming;
   const StepUses step(request.graph);
   UsesOfTensors of_tensor(request.graph.tensors.size());
-  for (std::uint32_t k = 0; k < step.kernels(); ++k)
-    add_kernel(request, clock, k, step.of(k), priced, of_tensor);
+  for (std::uint32_t k = 0; k < step.kernels(); ++k) add_kernel(request, clock, k, step.of(k), of_tensor);
   for (const Use& use : step.of(step.kernels())) {
     of_tensor[use.tensor.index].push_back({step.kernels(), true, false, addressable});
   }
@@ -170,10 +166,10 @@ Problem::Problem(const PlanRequest& request, const KernelClock& clock, std::size
 }
 
 void Problem::add_kernel(const PlanRequest& request, const KernelClock& clock, std::uint32_t k,
-                         std::span<const Use> step, std::size_t most, UsesOfTensors& of_tensor) {
+                         std::span<const Use> step, UsesOfTensors& of_tensor) {
   const Kernel& kernel = request.graph.kernels[k];
   BoundKernel made{clock.fast({k}).count(), static_cast<std::uint32_t>(operands.size()), 0};
-  const auto priced = priced_operands(request, clock, {k}, step, most);
+  const auto priced = priced_operands(request, clock, {k}, step);
   const double outputs = std::max(static_cast<double>(output_bytes(request.graph, kernel).count), 1.0);
   for (const Use& use : step) {
     BoundUse one{k, use.reads, use.writes, addressable};
@@ -181,7 +177,7 @@ void Problem::add_kernel(const PlanRequest& request, const KernelClock& clock, s
                                     [&](const Priced& slow) { return slow.tensor == use.tensor; });
     if (found != priced.end()) {
       one.operand = static_cast<std::uint32_t>(operands.size());
-      operands.push_back({found->seconds});
+      operands.push_back({found->seconds, static_cast<double>(request.graph[use.tensor].bytes.count)});
     }
     one.again = made.fast * static_cast<double>(request.graph[use.tensor].bytes.count) / outputs;
     of_tensor[use.tensor.index].push_back(one);

@@ -14,9 +14,6 @@
 
 namespace terrace::bounds {
 
-/// All sets of as many operands are looked at for each kernel.
-constexpr std::size_t kPricedOperands = 6;
-
 /// All links out of tier 0, or all into it, as one.
 struct Direction {
   double busy = 0;  ///< seconds that a byte keeps it busy at least
@@ -27,6 +24,7 @@ struct Direction {
 /// A tensor that a kernel may use in slower memory, for a price.
 struct SlowOperand {
   double seconds = 0;  ///< all such operands of a kernel that lie there take at least the sum of these
+  double bytes = 0;
 };
 
 struct BoundKernel {
@@ -50,8 +48,7 @@ struct BoundTensor {
 };
 
 struct Problem {
-  /// `priced`: operands of a kernel that have a price in slower memory; others may be there for nothing.
-  Problem(const PlanRequest& request, const KernelClock& clock, std::size_t priced = kPricedOperands);
+  Problem(const PlanRequest& request, const KernelClock& clock);
 
   std::uint32_t moments() const { return static_cast<std::uint32_t>(kernels.size()); }
   std::uint32_t blocks() const { return static_cast<std::uint32_t>(block_begin.size() - 1); }
@@ -71,7 +68,7 @@ struct Problem {
  private:
   using UsesOfTensors = std::vector<std::vector<BoundUse>>;
   void add_kernel(const PlanRequest& request, const KernelClock& clock, std::uint32_t kernel,
-                  std::span<const Use> step, std::size_t priced, UsesOfTensors& of_tensor);
+                  std::span<const Use> step, UsesOfTensors& of_tensor);
   void add_tensors(const Graph& graph, const UsesOfTensors& of_tensor);
   void cut_blocks();
 };

@@ -244,7 +244,7 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
 
 /// Any prices are valid; those for plans that compute things again are good ones for others, too.
 void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
-  constexpr std::uint64_t kWork = 4'000'000, kLeast = 50, kMost = 1'000;
+  constexpr std::uint64_t kWork = 1'000'000, kLeast = 30, kMost = 200;  // uses of tensors, bounds
   const bounds::Problem problem(request, clock);
   bounds::Ascent ascent(problem);
   ascent.climb(std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost));

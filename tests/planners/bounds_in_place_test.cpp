@@ -131,9 +131,9 @@ class EveryPlacement {
 };
 
 TEST(BoundInPlace, IsNotAboveTheBestOfAllPlacementsOfSmallGraphs) {
-  constexpr std::size_t kMostUses = 12;
+  constexpr std::size_t kMostUses = 10;
   int compared = 0, binding = 0, near = 0;
-  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SplitMix random(seed);
     RandomGraphOptions options;
     options.kernels = 3 + static_cast<std::uint32_t>(random.below(3));
@@ -163,33 +163,28 @@ TEST(BoundInPlace, IsNotAboveTheBestOfAllPlacementsOfSmallGraphs) {
     if (bound.moving.count() > best.count() * 0.8) ++near;
   }
   // Bounds that never bind, or that nothing comes near, would be of no use.
-  EXPECT_GT(compared, 50);
-  EXPECT_GT(binding, 20);
+  EXPECT_GT(compared, 30);
+  EXPECT_GT(binding, 15);
   EXPECT_GT(near, binding / 2) << near << " of " << binding << " of " << compared;
 }
 
-/// y is made, rests while the rest runs, and is read; half of what the kernel in between needs fits.
-TEST(BoundInPlace, CountsWhatTheKernelsLoseAtLeast) {
+/// Of x and y, which the first kernel uses, only one fits.
+TEST(BoundInPlace, CountsWhatDoesNotFitBesideEachOther) {
   RigGraph rig;
-  const TensorId x = rig.tensor("x", kMega, TensorKind::input),
-                 y = rig.tensor("y", kMega, TensorKind::activation);
-  const TensorId z = rig.tensor("z", 64, TensorKind::activation),
-                 r = rig.tensor("r", 64, TensorKind::activation);
+  const TensorId x = rig.tensor("x", kMega, TensorKind::input);
+  const TensorId y = rig.tensor("y", kMega, TensorKind::activation);
+  const TensorId r = rig.tensor("r", 64, TensorKind::activation);
   rig.kernel("make", {x}, {y}, Phase::forward, 0.5);
-  rig.kernel("other", {x}, {z}, Phase::forward, 0.5);
-  rig.kernel("read", {y, z}, {r}, Phase::backward, 0.5);
+  rig.kernel("read", {y}, {r}, Phase::backward, 0.5);
   rig.graph.results = {r};
-  // In slow memory a second for a megabyte: x or y is there while `other` runs.
+  // A megabyte takes a second in slow memory, and a copy costs kernels half of its second.
   Machine machine = rig_machine(static_cast<double>(kMega), true);
   for (Link& link : machine.links) link.compute_loss = 0.5;
   const Planned planned(rig.graph, machine);
-  const Bound none = step_bound(planned.request(3 * kMega));
-  EXPECT_DOUBLE_EQ(none.step.count(), 1.5);
-  // Of two megabytes x could be slow for both its kernels (0.5 each), or y come and go by a copy (0.5 each).
-  const Bound one = step_bound(planned.request(kMega + 1024));
-  EXPECT_GT(one.moving.count(), 1.9);
-  EXPECT_LE(one.moving.count(), 2.5 + 1e-9);
-  EXPECT_LE(one.step.count(), 2.0 + 1e-9) << "y is made again in half a second";
+  EXPECT_NEAR(step_bound(planned.request(3 * kMega)).step.count(), 1, 1e-6);
+  const Bound bound = step_bound(planned.request(kMega + 1024));
+  EXPECT_GT(bound.step.count(), 1.4);
+  EXPECT_LE(bound.moving.count(), 1.5) << "x is used in slow memory for half a second more";
 }
 
 }  // namespace

@@ -15,11 +15,12 @@ namespace {
 
 constexpr std::size_t kLargeGraph = 3000;
 /// From the prices to the truth.
-constexpr double kRound[] = {1.1, 1, 1, 0.7, 0.3, 0, 0};
-constexpr std::uint64_t kPriceWork = 4'000'000, kLeastPrices = 50, kMostPrices = 600;
+constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
+/// In uses of tensors.
+constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
+constexpr std::uint64_t kTryWork = 20'000, kMostTries = 12;
 
-bounds::Prices prices_of(const PlanRequest& request, const KernelClock& clock) {
-  const bounds::Problem problem(request, clock);
+bounds::Prices prices_of(const bounds::Problem& problem) {
   bounds::Ascent ascent(problem);
   const std::uint64_t uses = std::max<std::uint64_t>(problem.uses.size(), 1);
   ascent.climb(std::clamp(kPriceWork / uses, kLeastPrices, kMostPrices));
@@ -37,19 +38,21 @@ PricedPlanning::PricedPlanning(const PlanRequest& request)
       view_(request),
       units_(make_units(view_, sentinel::Grouping::off, sentinel::ShortLived::as_others)),
       visits_(make_visits(view_, units_, kernel_cuts(view_))),
-      problem_(request, view_.clock, request.graph.tensors.size()),
-      prices_(prices_of(request, view_.clock)),
+      problem_(request, view_.clock),
+      prices_(prices_of(problem_)),
       number_(request.graph.tensors.size(), kNever) {
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
 }
 
 Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   Placement placement(problem_, capacity);
-  SplitMix random(request_.seed);
-  for (const double trust : kRound) {
-    placement.sweep(prices_, {trust, std::max(trust, recipe.links)}, random);
-  }
+  SplitMix random(recipe.seed);
+  for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, random);
   return placement;
+}
+
+std::uint64_t PricedPlanning::tries() const {
+  return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, kMostTries);
 }
 
 Schedule PricedPlanning::schedule(const Placement& placement) const {

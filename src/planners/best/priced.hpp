@@ -13,10 +13,12 @@ class PricedPlanning {
   explicit PricedPlanning(const PlanRequest& request);
 
   struct Recipe {
-    double reserve = 0;  ///< share of fast memory left to transfers on their way
-    double links = 1;    ///< how far link prices are followed to the end
+    double reserve = 0;      ///< share of fast memory left to transfers on their way
+    std::uint64_t seed = 0;  ///< of the order in which tensors choose
   };
   Result<Plan> plan(const Recipe& recipe) const;
+  /// How many recipes can be tried in moments: fewer of large graphs.
+  std::uint64_t tries() const;
   const KernelClock& clock() const { return view_.clock; }
 
  private:
