@@ -76,10 +76,15 @@ void Placement::take(std::size_t t, double sign) {
   bounds::follow(problem_, tensor, paths_[t], taker);
 }
 
-void Placement::sweep(const Prices& prices, Trust trust, SplitMix& random) {
+void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& random) {
   std::vector<std::size_t> order(paths_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+  if (by == Order::largest_first) {
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return problem_.tensors[a].bytes > problem_.tensors[b].bytes;
+    });
+  }
   for (const std::size_t t : order) choose(t, prices, trust);
 }
 

@@ -18,13 +18,16 @@ struct Trust {
   double memory = 1, link = 1;
 };
 
+/// Which tensors choose before others.
+enum class Order { largest_first, random };
+
 class Placement {
  public:
   /// Nothing is in fast memory but what kernels cannot use elsewhere. Borrows the problem.
   Placement(const bounds::Problem& problem, double capacity);
 
-  /// Every tensor chooses anew, in random order.
-  void sweep(const bounds::Prices& prices, Trust trust, SplitMix& random);
+  /// Every tensor chooses anew; of one size in random order.
+  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random);
 
   /// What a step would take, if every copy had its block to itself and others of the same block.
   double time() const;

@@ -18,7 +18,7 @@ constexpr std::size_t kLargeGraph = 3000;
 constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
 /// In uses of tensors.
 constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
-constexpr std::uint64_t kTryWork = 20'000, kMostTries = 12;
+constexpr std::uint64_t kTryWork = 40'000, kMostTries = 8;
 
 bounds::Prices prices_of(const bounds::Problem& problem) {
   bounds::Ascent ascent(problem);
@@ -47,7 +47,7 @@ PricedPlanning::PricedPlanning(const PlanRequest& request)
 Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   Placement placement(problem_, capacity);
   SplitMix random(recipe.seed);
-  for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, random);
+  for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, recipe.order, random);
   return placement;
 }
 

@@ -13,8 +13,9 @@ class PricedPlanning {
   explicit PricedPlanning(const PlanRequest& request);
 
   struct Recipe {
-    double reserve = 0;      ///< share of fast memory left to transfers on their way
-    std::uint64_t seed = 0;  ///< of the order in which tensors choose
+    double reserve = 0;  ///< share of fast memory left to transfers on their way
+    Order order = Order::largest_first;
+    std::uint64_t seed = 0;
   };
   Result<Plan> plan(const Recipe& recipe) const;
   /// How many recipes can be tried in moments: fewer of large graphs.
