@@ -1,12 +1,12 @@
 // What no plan can beat: proofs, in the machine's model of itself.
 //
-// Where a slower tier is addressable a kernel may use it in place, and nothing has to cross a link: then
-// compute alone bounds the step. Else, while kernel p runs, tier 0 holds its operands, and what is needed
-// later and does not fit beside them is in a slower tier. It was written there between the step's start and p
+// Two proofs, of which the greater counts. By prices (bound_prices.hpp), for any machine; and, where kernels
+// can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands, and what is needed later
+// and does not fit beside them is in a slower tier. It was written there between the step's start and p
 // (unless the slower copy is from the step before) and is read back between p and the step's end, so both
 // parts of the step take at least their kernels and at least their transfers. While a link is busy kernels
 // lose a share of their speed, and if none runs they lose all: that share of the transfers' time is added to
-// the kernels'. What is computed again instead takes at least the time of the kernel that wrote it.
+// the kernels'. What is computed again instead takes at least its share of the kernel that wrote it.
 #include <algorithm>
 #include <numeric>
 #include <span>

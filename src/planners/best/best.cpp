@@ -14,6 +14,9 @@ namespace {
 /// Shares of fast memory; which is best depends on how transfers and kernels meet.
 constexpr double kReserves[] = {0.02, 0, 0.1};
 
+/// Kernels. Beyond, it plans for many seconds.
+constexpr std::size_t kLargeForCapuchin = 2000;
+
 /// The fastest plan so far, by the simulator.
 class Fastest {
  public:
@@ -49,8 +52,9 @@ Result<Plan> plan_best(const PlanRequest& request) {
   const PlanRequest plain{request.graph, request.machine, request.profile, request.budget, request.seed};
   const best::PricedPlanning priced(plain);
   Fastest fastest(request, priced.clock());
-  // Each is the fastest of them for some graph, machine and budget; all plan within a second or so.
-  for (auto* planner : {plan_prefetch, plan_sentinel, plan_capuchin}) fastest.offer(planner(plain));
+  // Each is the fastest of them for some graph, machine and budget.
+  for (auto* planner : {plan_prefetch, plan_sentinel}) fastest.offer(planner(plain));
+  if (request.graph.kernels.size() <= kLargeForCapuchin) fastest.offer(plan_capuchin(plain));
   for (std::uint64_t i = 0; i < priced.tries(); ++i) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
     fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
