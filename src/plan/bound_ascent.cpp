@@ -22,8 +22,9 @@ double pull(double price, double broken) { return price <= 0 && broken < 0 ? 0 :
 
 }  // namespace
 
-Ascent::Ascent(const Problem& problem)
+Ascent::Ascent(const Problem& problem, Again again)
     : problem_(problem),
+      again_(again),
       relaxation_(problem),
       prices_(problem),
       best_prices_(problem),
@@ -36,7 +37,7 @@ Ascent::Ascent(const Problem& problem)
 }
 
 double Ascent::take() {
-  latest_ = relaxation_.bound(prices_, Again::yes);
+  latest_ = relaxation_.bound(prices_, again_);
   ++taken_;
   if (latest_ > best_) {
     best_ = latest_;

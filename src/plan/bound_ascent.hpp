@@ -13,7 +13,8 @@ namespace terrace::bounds {
 
 class Ascent {
  public:
-  explicit Ascent(const Problem& problem);
+  /// For plans that compute things again, or do not.
+  Ascent(const Problem& problem, Again again);
 
   /// So many bounds are taken in all; fewer where everything fits.
   void climb(std::uint64_t bounds);
@@ -40,6 +41,7 @@ class Ascent {
   void move(Kind& kind, double length);
 
   const Problem& problem_;
+  Again again_;
   Relaxation relaxation_;
   Prices prices_, best_prices_;
   double best_ = 0, latest_ = 0;

@@ -242,16 +242,17 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
   }
 }
 
-/// Any prices are valid; those for plans that compute things again are good ones for others, too.
+/// Any number of steps is valid.
 void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
   constexpr std::uint64_t kWork = 1'000'000, kLeast = 30, kMost = 200;  // uses of tensors, bounds
   const bounds::Problem problem(request, clock);
-  bounds::Ascent ascent(problem);
-  ascent.climb(std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost));
-  bound.step = std::max(bound.step, Seconds{ascent.bound()});
-  bounds::Relaxation once(problem);
-  bound.moving =
-      std::max({bound.moving, bound.step, Seconds{once.bound(ascent.prices(), bounds::Again::no)}});
+  const std::uint64_t steps =
+      std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
+  bounds::Ascent any(problem, bounds::Again::yes), once(problem, bounds::Again::no);
+  any.climb(steps);
+  once.climb(steps / 2);
+  bound.step = std::max(bound.step, Seconds{any.bound()});
+  bound.moving = std::max({bound.moving, bound.step, Seconds{once.bound()}});
 }
 
 }  // namespace

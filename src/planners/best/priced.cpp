@@ -21,7 +21,7 @@ constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices =
 constexpr std::uint64_t kTryWork = 40'000, kMostTries = 8;
 
 bounds::Prices prices_of(const bounds::Problem& problem) {
-  bounds::Ascent ascent(problem);
+  bounds::Ascent ascent(problem, bounds::Again::no);
   const std::uint64_t uses = std::max<std::uint64_t>(problem.uses.size(), 1);
   ascent.climb(std::clamp(kPriceWork / uses, kLeastPrices, kMostPrices));
   return ascent.prices();
