@@ -6,7 +6,6 @@
 namespace terrace::best {
 
 using bounds::BoundTensor;
-using bounds::Passage;
 using bounds::Prices;
 
 namespace {
@@ -147,16 +146,6 @@ void Placement::price_operands(const BoundTensor& tensor) {
     own_.operand[use.operand] =
         std::max(fast, slow + problem_.operands[use.operand].seconds) - std::max(fast, slow);
   }
-}
-
-double Placement::time() const {
-  double sum = std::accumulate(kernels_.begin(), kernels_.end(), 0.0);
-  for (std::uint32_t b = 0; b < problem_.blocks(); ++b) sum += exposed(b);
-  return sum;
-}
-
-bool Placement::is_overfull() const {
-  return std::any_of(used_.begin(), used_.end(), [&](double used) { return used > capacity_; });
 }
 
 }  // namespace terrace::best

@@ -29,11 +29,6 @@ class Placement {
   /// Every tensor chooses anew; of one size in random order.
   void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random);
 
-  /// What a step would take, if every copy had its block to itself and others of the same block.
-  double time() const;
-  /// Whether some moment has more than the capacity.
-  bool is_overfull() const;
-
   const bounds::TensorPath& path(std::size_t tensor) const { return paths_[tensor]; }
   /// In fast memory from step to step.
   bool is_pinned(std::size_t tensor) const { return pinned_[tensor]; }
