@@ -8,7 +8,6 @@
 
 #include "graph/passes.hpp"
 #include "planners/baselines/memory_mode.hpp"
-#include "sentinel_bound.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/models.hpp"
 #include "terrace/networks.hpp"
@@ -156,13 +155,7 @@ class Simulated {
   }
 
   /// What the bound leaves possible to plans that compute everything once.
-  double bound_speed(double share) const {
-    const PlanRequest asked = request(share);
-    Seconds bound = step_bound(asked).moving;
-    if (machine_.tiers.size() == 2 && machine_.tiers[1].addressable)
-      bound = std::max(bound, InPlaceBound(asked).step());
-    return fast_only_ / bound;
-  }
+  double bound_speed(double share) const { return fast_only_ / step_bound(request(share)).moving; }
 
  private:
   Graph graph_;

@@ -1,16 +1,17 @@
 // What no plan can beat: proofs, in the machine's model of itself.
 //
-// Where a slower tier is addressable a kernel may use it in place, and nothing has to cross a link: then
-// compute alone bounds the step. Else, while kernel p runs, tier 0 holds its operands, and what is needed
-// later and does not fit beside them is in a slower tier. It was written there between the step's start and p
+// Two proofs, of which the greater counts. By prices (bound_prices.hpp), for any machine; and, where kernels
+// can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands, and what is needed later
+// and does not fit beside them is in a slower tier. It was written there between the step's start and p
 // (unless the slower copy is from the step before) and is read back between p and the step's end, so both
 // parts of the step take at least their kernels and at least their transfers. While a link is busy kernels
 // lose a share of their speed, and if none runs they lose all: that share of the transfers' time is added to
-// the kernels'. What is computed again instead takes at least the time of the kernel that wrote it.
+// the kernels'. What is computed again instead takes at least its share of the kernel that wrote it.
 #include <algorithm>
 #include <numeric>
 #include <span>
 
+#include "plan/bound_ascent.hpp"
 #include "plan/step_uses.hpp"
 #include "terrace/planner.hpp"
 
@@ -66,9 +67,9 @@ class Spans {
         if (!kept && !(use.next != kNever && use.next_reads)) continue;
         const std::uint32_t made = writer[use.tensor.index], next = kept ? uses_.kernels() : use.next;
         const auto bytes = static_cast<double>(tensor.bytes.count);
-        const bool again = made != kNever && made < uses_.kernels() && !tensor.persistent;
+        const bool again = made != kNever && made < uses_.kernels();
         add({k + 1, next - 1, bytes, !kept, made != kNever || !tensor.persistent,
-             again ? clock.fast({made}).count() / std::max(bytes, 1.0) : -1});
+             again ? seconds_per_byte(graph, clock, {made}) : -1});
       }
     }
   }
@@ -76,6 +77,14 @@ class Spans {
   const std::vector<Span>& all() const { return spans_; }
 
  private:
+  /// One run makes all outputs of a kernel.
+  static double seconds_per_byte(const Graph& graph, const KernelClock& clock, KernelId made) {
+    double bytes = 0;
+    for (const Operand& output : graph[made].outputs)
+      bytes += static_cast<double>(graph[output.tensor].bytes.count);
+    return clock.fast(made).count() / std::max(bytes, 1.0);
+  }
+
   /// From the step's start.
   void begin(const Graph& graph, TensorId id) {
     const std::uint32_t first = uses_.first(id);
@@ -207,14 +216,13 @@ LeastBudget least_budget(const Graph& graph, const Machine& machine) {
   return least;
 }
 
-Bound step_bound(const PlanRequest& request) {
-  constexpr std::size_t kLookedAt = 16;  // kernels for which recomputing is considered: any number is valid
-  const KernelClock clock(request.graph, request.machine, request.profile);
-  const Seconds compute = clock.fast_step();
-  Bound bound{compute, compute, compute, Seconds{0}};
-  const Way out(request.machine, true), in(request.machine, false);
-  if (may_run_elsewhere(request.machine) || out.rate == 0 || in.rate == 0) return bound;
+namespace {
 
+/// What cannot stay has to cross the links: where no kernel can use slower memory.
+void add_views(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
+  constexpr std::size_t kLookedAt = 16;  // kernels for which recomputing is considered: any number is valid
+  const Way out(request.machine, true), in(request.machine, false);
+  if (may_run_elsewhere(request.machine) || out.rate == 0 || in.rate == 0) return;
   const Spans spans(request, clock);
   const Excess missing = excess(request, spans);
   std::vector<std::pair<Seconds, std::uint32_t>> order;
@@ -222,7 +230,7 @@ Bound step_bound(const PlanRequest& request) {
   Seconds before{0};
   for (std::uint32_t k = 0; k < request.graph.kernels.size(); ++k) {
     const Seconds kernel = clock.fast({k});
-    views.push_back({before, kernel, compute - before - kernel, missing.out[k], missing.in[k]});
+    views.push_back({before, kernel, bound.compute - before - kernel, missing.out[k], missing.in[k]});
     order.emplace_back(views[k].least(out, in, 0), k);
     bound.transfer = std::max(bound.transfer, out.busy(missing.out[k]) + in.busy(missing.in[k]));
     before += kernel;
@@ -232,6 +240,29 @@ Bound step_bound(const PlanRequest& request) {
   for (const auto& [time, k] : std::span(order).first(std::min(order.size(), kLookedAt))) {
     bound.step = std::max(bound.step, with_recomputing(views[k], out, in, Recomputing(spans, k)));
   }
+}
+
+/// Any number of steps is valid.
+void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
+  constexpr std::uint64_t kWork = 1'000'000, kLeast = 30, kMost = 200;  // uses of tensors, bounds
+  const bounds::Problem problem(request, clock);
+  const std::uint64_t steps =
+      std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
+  bounds::Ascent any(problem, bounds::Again::yes), once(problem, bounds::Again::no);
+  any.climb(steps);
+  once.climb(steps / 2);
+  bound.step = std::max(bound.step, Seconds{any.bound()});
+  bound.moving = std::max({bound.moving, bound.step, Seconds{once.bound()}});
+}
+
+}  // namespace
+
+Bound step_bound(const PlanRequest& request) {
+  const KernelClock clock(request.graph, request.machine, request.profile);
+  const Seconds compute = clock.fast_step();
+  Bound bound{compute, compute, compute, Seconds{0}};
+  add_views(request, clock, bound);
+  add_prices(request, clock, bound);
   return bound;
 }
 

@@ -23,7 +23,9 @@ namespace {
 constexpr std::string_view kAutoTm = "solver gap seconds linking";
 
 constexpr PlannerInfo kPlanners[] = {
-    {"best", "the fastest of prefetch, sentinel and capuchin, by the simulator", plan_best},
+    {"best",
+     "the fastest of plans along the bound's prices, prefetch, sentinel and capuchin, by the simulator",
+     plan_best},
     {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
      plan_prefetch},
     {"sentinel", "what one layer uses stays; all else moves between intervals of layers, ahead of its use",

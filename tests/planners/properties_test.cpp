@@ -146,6 +146,7 @@ TEST(MakePlan, SuggestsWhatAMisspeltPlannerMayMean) {
 
 TEST(MakePlan, FindsNoFasterPlanByOneOfThePlannersThatBestAsks) {
   std::set<std::string_view> winners;
+  int faster = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     const Case given(seed);
     const Seconds best = make_plan("best", given.request()).value().prediction.step;
@@ -157,10 +158,12 @@ TEST(MakePlan, FindsNoFasterPlanByOneOfThePlannersThatBestAsks) {
       fastest = plan->prediction.step;
       winner = name;
     }
-    EXPECT_EQ(best, fastest) << seed;
+    EXPECT_LE(best, fastest) << seed;
+    faster += best < fastest ? 1 : 0;
     winners.insert(winner);
   }
   EXPECT_EQ(winners.size(), 3U) << "each is the fastest sometimes";
+  EXPECT_GT(faster, 0) << "its own plans are, too";
 }
 
 TEST(MakePlan, TakesOptionsBehindTheName) {

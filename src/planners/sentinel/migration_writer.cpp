@@ -12,7 +12,8 @@ constexpr std::size_t kLookahead = 64;
 }  // namespace
 
 MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
-                                 Schedule schedule, Bytes capacity, const IntervalEnd& end, FetchOrder order)
+                                 Schedule schedule, Bytes capacity, const IntervalEnd& end, FetchOrder order,
+                                 std::uint32_t ahead)
     : view_(view),
       graph_(view.request.graph),
       machine_(view.request.machine),
@@ -22,6 +23,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       capacity_(static_cast<std::int64_t>(capacity.count)),
       end_(end),
       order_(order),
+      ahead_(ahead),
       writer_(view.request, "sentinel"),
       state_(units.all.size()),
       needed_(graph_.tensors.size()),
@@ -84,11 +86,12 @@ Result<void> MigrationWriter::run(std::uint32_t kernel) {
   return end_visits(kernel);
 }
 
-/// Asks for what the next interval needs, and at the step's start for what the first does.
+/// Asks for what the next intervals need, and at the step's start for what the first does.
 void MigrationWriter::begin_interval(std::uint32_t interval) {
   judge(interval);
-  for (std::uint32_t next = interval == 0 ? 0 : interval + 1; next <= interval + 1; ++next) {
-    if (next >= visits_.intervals()) break;
+  const std::uint32_t left = visits_.intervals() - interval;
+  for (const std::uint32_t end = interval + std::min(left, ahead_ + 1); asked_ < end; ++asked_) {
+    const std::uint32_t next = asked_;
     std::vector<std::uint32_t> fetches;
     for (std::uint32_t v = visits_.begin[next]; v < visits_.begin[next + 1]; ++v) {
       if (!schedule_.in_place[v] && is_fetched(units_, visits_, schedule_, v)) fetches.push_back(v);

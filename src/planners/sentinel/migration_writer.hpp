@@ -21,9 +21,9 @@ enum class Case { done, no_room, no_time };
 
 class MigrationWriter {
  public:
-  /// Borrows all but the schedule.
+  /// Borrows all but the schedule. `ahead`: for how many intervals to come fetches are asked for.
   MigrationWriter(const StepView& view, const Units& units, const Visits& visits, Schedule schedule,
-                  Bytes capacity, const IntervalEnd& end, FetchOrder order);
+                  Bytes capacity, const IntervalEnd& end, FetchOrder order, std::uint32_t ahead = 1);
 
   Result<Draft> write(PackingEffort effort);
   /// By interval; those for which nothing migrates are done.
@@ -96,6 +96,8 @@ class MigrationWriter {
   std::int64_t capacity_;
   const IntervalEnd& end_;
   FetchOrder order_;
+  std::uint32_t ahead_;
+  std::uint32_t asked_ = 0;  ///< intervals whose fetches were asked for
   PlanWriter writer_;
   std::vector<State> state_;           ///< by unit
   std::vector<bool> needed_, stored_;  ///< by tensor: what it holds is needed; its slower region is current

@@ -1,0 +1,139 @@
+// The cheapest way, at some prices, to have one tensor's values where its kernels use them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "plan/bound_problem.hpp"
+
+namespace terrace::bounds {
+
+struct Prices {
+  std::vector<double> memory;   ///< >= 0, by kernel: of a byte of tier 0
+  std::vector<double> operand;  ///< >= 0, by operand, in seconds of its kernel's own weight
+  std::vector<double> out, in;  ///< >= 0, by block: of a second that a link is busy
+
+  explicit Prices(const Problem& problem);
+  /// What of a block's time links take up by these prices: at most one.
+  double weight(const Problem& problem, std::uint32_t block) const;
+  /// Brings weights down to one where they are more.
+  void limit(const Problem& problem);
+};
+
+/// Whether what is not kept may be computed again.
+enum class Again { no, yes };
+
+/// The problem at some prices, all in seconds for a byte.
+struct Priced {
+  Priced(const Problem& problem, const Prices& prices);
+  double hold(std::uint32_t first, std::uint32_t end) const { return until[end] - until[first]; }
+
+  std::vector<double> until;    ///< of memory at all moments before this one
+  std::vector<double> weight;   ///< by block: of kernels
+  double least_weight = 1;      ///< of all blocks
+  std::vector<double> out, in;  ///< by block: of a copy
+};
+
+/// Where a value is.
+enum Place : std::uint8_t { kFast, kBoth, kSlow };
+constexpr std::size_t kPlaces = 3;
+
+/// What happens to a value between two uses.
+enum class Passage : std::uint8_t {
+  overwritten,
+  rests,
+  stays,
+  stays_stored,
+  leaves,
+  comes,
+  goes_round,
+  made_again
+};
+
+/// When something is best done: its price for a byte, the block, and until or from which moment the byte is
+/// in fast memory because of it.
+struct When {
+  double price = std::numeric_limits<double>::infinity();
+  std::uint32_t block = 0, moment = 0;
+};
+
+/// Between two uses.
+struct Gap {
+  std::uint32_t first = 0, end = 0;  ///< moments
+  double stay = 0;
+  When stored;  ///< copied out without leaving
+  When out;     ///< copied out, then or before, and gone
+  When in;
+  When again, again_slow;
+  double again_seconds = 0;  ///< for a byte
+};
+
+/// How a tensor comes to one of its uses, or to the step's end, from the one before or the step's start.
+struct Arrival {
+  Passage passage = Passage::overwritten;
+  Place from = kFast, to = kFast;  ///< `to`: where the use finds it, or where it is written
+};
+
+struct TensorPath {
+  double price = 0;               ///< of the tensor
+  std::vector<Gap> gaps;          ///< before each use, then before the step's end
+  std::vector<Arrival> arrivals;  ///< by use; of a persistent tensor one more for the step's end
+};
+
+/// Tells `sink` what a path takes: hold(first, end) of memory, copy_out(block), copy_in(block),
+/// again(block, seconds) of kernels, and slow(operand).
+template <class Sink>
+void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath& path, Sink&& sink) {
+  for (std::size_t i = 0; i < path.arrivals.size(); ++i) {
+    const Gap& gap = path.gaps[i];
+    const Arrival& arrival = path.arrivals[i];
+    const Passage by = arrival.passage;
+    if (by == Passage::stays || by == Passage::stays_stored) sink.hold(gap.first, gap.end);
+    if (by == Passage::stays_stored) sink.copy_out(gap.stored.block);
+    if (by == Passage::leaves || by == Passage::goes_round) {
+      sink.hold(gap.first, gap.out.moment);
+      sink.copy_out(gap.out.block);
+    }
+    if (by == Passage::comes || by == Passage::goes_round) {
+      sink.hold(gap.in.moment, gap.end);
+      sink.copy_in(gap.in.block);
+    }
+    if (by == Passage::made_again) {
+      const When& when = arrival.to == kSlow ? gap.again_slow : gap.again;
+      sink.hold(when.moment, gap.end);
+      sink.again(when.block, gap.again_seconds * tensor.bytes);
+    }
+    if (i == tensor.uses_end - tensor.uses) break;  // the step's end
+    const BoundUse& use = problem.uses[tensor.uses + i];
+    if (arrival.to != kSlow) sink.hold(use.kernel, std::min(use.kernel + 1, problem.moments()));
+    if (arrival.to == kSlow && use.operand != kNever) sink.slow(use.operand);
+  }
+}
+
+class Paths {
+ public:
+  explicit Paths(const Problem& problem) : problem_(problem) {}
+  /// No arrivals where there is no way. Valid until the next call.
+  const TensorPath& cheapest(const BoundTensor& tensor, const Prices& prices, const Priced& priced,
+                             Again again);
+
+ private:
+  using Costs = std::array<double, kPlaces>;
+  using Arrivals = std::array<Arrival, kPlaces>;  ///< by where the value is after the use
+
+  Gap gap(std::uint32_t from, std::uint32_t until, const When& stored, double again,
+          const Priced& priced) const;
+  void find_gaps(const BoundTensor& tensor, const Priced& priced, Again again);
+  void try_start(const BoundTensor& tensor, const Costs& start, const Prices& prices, const Priced& priced);
+  Costs use(const BoundTensor& tensor, const BoundUse& use, const Costs& before, const Gap& gap,
+            const Prices& prices, const Priced& priced, Arrivals& arrivals) const;
+  void trace(std::size_t uses, Place last);
+
+  const Problem& problem_;
+  TensorPath best_;
+  std::vector<Arrivals> arrivals_;
+};
+
+}  // namespace terrace::bounds

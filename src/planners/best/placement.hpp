@@ -1,0 +1,58 @@
+// Where every tensor is when: a choice for each in turn that all together fit in fast memory.
+//
+// Each tensor takes the cheapest path (plan/bound_path.hpp) beside what the others took: memory that is full
+// cannot be had, a kernel's slower operands cost what they really add to its time, and a copy costs kernels
+// their loss and, where its block has no time left for it, all it takes. Prices that come with a bound say
+// what else memory and links could be used for; sweeps follow them less and less.
+#pragma once
+
+#include <vector>
+
+#include "base/random.hpp"
+#include "plan/bound_prices.hpp"
+
+namespace terrace::best {
+
+/// How far a sweep follows the prices: 0 not at all, 1 as they are.
+struct Trust {
+  double memory = 1, link = 1;
+};
+
+/// Which tensors choose before others.
+enum class Order { largest_first, random };
+
+class Placement {
+ public:
+  /// Nothing is in fast memory but what kernels cannot use elsewhere. Borrows the problem.
+  Placement(const bounds::Problem& problem, double capacity);
+
+  /// Every tensor chooses anew; of one size in random order.
+  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random);
+
+  const bounds::TensorPath& path(std::size_t tensor) const { return paths_[tensor]; }
+  /// In fast memory from step to step.
+  bool is_pinned(std::size_t tensor) const { return pinned_[tensor]; }
+
+ private:
+  struct Taker;
+  void choose(std::size_t tensor, const bounds::Prices& prices, Trust trust);
+  void take(std::size_t tensor, double sign);
+  void price_memory(const bounds::BoundTensor& tensor, const bounds::Prices& prices, double trust);
+  void price_links(const bounds::BoundTensor& tensor, const bounds::Prices& prices, double trust);
+  void price_operands(const bounds::BoundTensor& tensor);
+  double exposed(std::uint32_t block) const;
+
+  const bounds::Problem& problem_;
+  double capacity_;
+  bounds::Paths finder_;
+  bounds::Prices own_;     ///< of operands
+  bounds::Priced priced_;  ///< of the tensor that chooses
+  std::vector<bounds::TensorPath> paths_;
+  std::vector<bool> pinned_;
+  std::vector<std::uint32_t> kernel_of_;              ///< by operand
+  std::vector<double> used_;                          ///< by moment: bytes of fast memory
+  std::vector<double> slow_;                          ///< by kernel: seconds of its slower operands
+  std::vector<double> kernels_, out_busy_, in_busy_;  ///< by block: seconds
+};
+
+}  // namespace terrace::best

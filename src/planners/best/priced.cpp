@@ -1,0 +1,117 @@
+#include "planners/best/priced.hpp"
+
+#include <algorithm>
+
+#include "plan/bound_ascent.hpp"
+#include "planners/fit.hpp"
+
+namespace terrace::best {
+
+using bounds::Passage;
+using sentinel::Schedule;
+using sentinel::Unit;
+
+namespace {
+
+constexpr std::size_t kLargeGraph = 3000;
+/// From the prices to the truth.
+constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
+/// In uses of tensors.
+constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
+constexpr std::uint64_t kTryWork = 40'000, kMostTries = 8;
+
+bounds::Prices prices_of(const bounds::Problem& problem) {
+  bounds::Ascent ascent(problem, bounds::Again::no);
+  const std::uint64_t uses = std::max<std::uint64_t>(problem.uses.size(), 1);
+  ascent.climb(std::clamp(kPriceWork / uses, kLeastPrices, kMostPrices));
+  return ascent.prices();
+}
+
+bool stays(const bounds::Arrival& arrival) {
+  return arrival.passage == Passage::stays || arrival.passage == Passage::stays_stored;
+}
+
+}  // namespace
+
+PricedPlanning::PricedPlanning(const PlanRequest& request)
+    : request_(request),
+      view_(request),
+      units_(make_units(view_, sentinel::Grouping::off, sentinel::ShortLived::as_others)),
+      visits_(make_visits(view_, units_, kernel_cuts(view_))),
+      problem_(request, view_.clock),
+      prices_(prices_of(problem_)),
+      number_(request.graph.tensors.size(), kNever) {
+  for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
+}
+
+Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
+  Placement placement(problem_, capacity);
+  SplitMix random(recipe.seed);
+  for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, recipe.order, random);
+  return placement;
+}
+
+std::uint64_t PricedPlanning::tries() const {
+  return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, kMostTries);
+}
+
+Schedule PricedPlanning::schedule(const Placement& placement) const {
+  Schedule schedule(view_, visits_, units_);
+  for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
+    add_unit(u, placement, schedule);
+    book(u, schedule);
+  }
+  return schedule;
+}
+
+/// A unit is one tensor, and its visits are that tensor's uses.
+void PricedPlanning::add_unit(std::uint32_t u, const Placement& placement, Schedule& schedule) const {
+  const Unit& unit = units_.all[u];
+  const std::uint32_t t = number_[unit.tensors.front().index];
+  const bool pinned = unit.fixed || (t != kNever && placement.is_pinned(t));
+  schedule.from_start[u] = pinned;
+  if (t == kNever) return;
+  const auto& arrivals = placement.path(t).arrivals;
+  if (unit.given && !pinned) schedule.from_start[u] = stays(arrivals.front());
+  std::size_t i = 0;
+  for (std::uint32_t v = visits_.first[u]; v != kNever; v = visits_.all[v].next, ++i) {
+    const bool last = visits_.all[v].next == kNever;
+    schedule.in_place[v] = !pinned && unit.in_place && arrivals[i].to == bounds::kSlow;
+    schedule.stays[v] = !last && (pinned || (!schedule.in_place[v] && stays(arrivals[i + 1])));
+  }
+}
+
+/// The room it takes, and the time of kernels that use it in slower memory.
+void PricedPlanning::book(std::uint32_t u, Schedule& schedule) const {
+  const Unit& unit = units_.all[u];
+  const auto size = static_cast<std::int64_t>(unit.size.count);
+  const std::uint32_t end = view_.kernels();
+  const std::uint32_t first = visits_.first[u];
+  if (schedule.from_start[u] && (unit.persistent || unit.fixed)) return schedule.planned.add(0, end, size);
+  if (unit.given && (schedule.from_start[u] || !unit.in_place)) schedule.planned.add(end, end, size);
+  if (unit.given && schedule.from_start[u] && first != kNever && visits_.all[first].first > 0)
+    schedule.planned.add(0, visits_.all[first].first - 1, size);
+  for (std::uint32_t v = first; v != kNever; v = visits_.all[v].next) {
+    const sentinel::Visit& visit = visits_.all[v];
+    if (schedule.in_place[v]) {
+      for (std::uint32_t i = visit.touches; i < visit.touches_end; ++i)
+        schedule.slow[unit.touches[i].kernel] += unit.touches[i].slow;
+      continue;
+    }
+    const std::uint32_t until = schedule.stays[v] ? visits_.all[visit.next].first - 1 : visit.last;
+    schedule.planned.add(visit.first, until, size);
+  }
+}
+
+Result<Plan> PricedPlanning::plan(const Recipe& recipe) const {
+  const bool large = request_.graph.kernels.size() > kLargeGraph;
+  const sentinel::IntervalEnd end;
+  return plan_to_fit(request_, view_.uses, "best", [&](Bytes capacity) -> Result<Draft> {
+    const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
+    sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
+                                     sentinel::FetchOrder::use, view_.kernels());
+    return writer.write(large ? PackingEffort{0} : kPlanEffort);
+  });
+}
+
+}  // namespace terrace::best

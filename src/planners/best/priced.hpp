@@ -1,0 +1,40 @@
+// Plans along the prices of the bound: where every tensor is, from prices and sweeps (placement.hpp), put
+// into time by Sentinel's writer with every kernel an interval of its own.
+#pragma once
+
+#include "planners/best/placement.hpp"
+#include "planners/sentinel/migration_writer.hpp"
+
+namespace terrace::best {
+
+/// What of the request all its plans share.
+class PricedPlanning {
+ public:
+  explicit PricedPlanning(const PlanRequest& request);
+
+  struct Recipe {
+    double reserve = 0;  ///< share of fast memory left to transfers on their way
+    Order order = Order::largest_first;
+    std::uint64_t seed = 0;
+  };
+  Result<Plan> plan(const Recipe& recipe) const;
+  /// How many recipes can be tried in moments: fewer of large graphs.
+  std::uint64_t tries() const;
+  const KernelClock& clock() const { return view_.clock; }
+
+ private:
+  Placement place(double capacity, const Recipe& recipe) const;
+  sentinel::Schedule schedule(const Placement& placement) const;
+  void add_unit(std::uint32_t unit, const Placement& placement, sentinel::Schedule& schedule) const;
+  void book(std::uint32_t unit, sentinel::Schedule& schedule) const;
+
+  const PlanRequest& request_;
+  sentinel::StepView view_;
+  sentinel::Units units_;
+  sentinel::Visits visits_;
+  bounds::Problem problem_;
+  bounds::Prices prices_;
+  std::vector<std::uint32_t> number_;  ///< by tensor: its number in the problem, or kNever
+};
+
+}  // namespace terrace::best
