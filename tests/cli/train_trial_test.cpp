@@ -65,7 +65,7 @@ TEST_F(TrainOnTrial, SpendsNoStepWhereThereIsNothingToTry) {
   const std::string memory = slow_memory();
   for (const std::string& options :
        {kSentinel, kSentinel.substr(0, kSentinel.size() - 1) + "+end=wait " + memory, std::string()}) {
-    const Json json = json_of(kModel + options + "--steps 2");
+    const Json json = json_of(kModel + options + "--steps 50");
     EXPECT_EQ(json.at("trial_steps"), 0) << options;
     EXPECT_EQ(json.at("trial_remembered"), false) << options;
   }
