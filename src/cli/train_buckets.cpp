@@ -71,7 +71,7 @@ nlohmann::json bucket_json(const BucketSteps& steps) {
           {"median_step_seconds", done ? nlohmann::json(median_or_zero(steps.seconds)) : nlohmann::json()},
           {"predicted_step_seconds",
            bucket.planned ? nlohmann::json(bucket.planned->plan->prediction.step.count()) : nlohmann::json()},
-          {"profiled_at_step", bucket.graph ? nlohmann::json(bucket.made_at) : nlohmann::json()}};
+          {"made_at_step", bucket.graph ? nlohmann::json(bucket.made_at) : nlohmann::json()}};
 }
 
 }  // namespace
@@ -122,7 +122,7 @@ nlohmann::json buckets_json(const TrainRequest& request, const TrainSetup& setup
 
 void print_buckets(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record) {
   fmt::print("\n{:>8} {:>6} {:>14} {:>14} {:>16}\n", "sequence", "steps", "median step", "predicted",
-             "profiled at step");
+             "made at step");
   for (const BucketSteps& steps : steps_by_bucket(request, setup, record)) {
     const Bucket& bucket = steps.bucket;
     fmt::print("{:>8} {:>6} {:>14} {:>14} {:>16}\n", bucket.size, steps.seconds.size(),

@@ -18,6 +18,10 @@ std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast)
   return budget;
 }
 
+Error in_bucket(const Bucket& bucket, const Error& error) {
+  return {error.code, fmt::format("bucket {}: {}", bucket.size, error.message)};
+}
+
 }  // namespace
 
 BucketTrainer::BucketTrainer(BucketRequest request) : request_(std::move(request)), sizes_(request_.sizes) {
@@ -59,11 +63,14 @@ Result<void> BucketTrainer::start_planned(const Graph& graph) {
   auto budget = budget_of(*workload, request_.fast);
   if (!budget) return budget.error();
   budget_ = *std::move(budget);
-  auto planned = plan(*workload);
+  const auto profile = profile_of(*workload, budget_, request_.progress);
+  if (!profile) return profile.error();
+  auto planned = plan(*workload, *profile);
   if (!planned) return planned.error();
   Plan plan = planned->plan.plan();
   budget_ = plan.budget = opened(*workload, plan, planned->fast);
   planned->plan = verify(workload->graph(), workload->machine, std::move(plan)).value();
+  if (const auto measured = measure_smaller(workload->machine); !measured) return measured.error();
   request_.progress("taking memory and setting the weights");
   auto trainer =
       Trainer::start(std::move(workload->program), planned->plan, workload->machine, request_.options);
@@ -74,35 +81,50 @@ Result<void> BucketTrainer::start_planned(const Graph& graph) {
   return {};
 }
 
-Result<Planned> BucketTrainer::plan(const Workload& workload) const {
-  const auto profile = profile_of(workload, budget_, request_.progress);
-  if (!profile) return profile.error();
+/// Before the run's own memory is taken: beside it, measuring would need as much again.
+Result<void> BucketTrainer::measure_smaller(const Machine& machine) {
+  for (Bucket& bucket : buckets_) {
+    if (&bucket == &buckets_.back()) break;
+    request_.progress(fmt::format("making bucket {}", bucket.size));
+    auto workload = compiled(bucket, machine);
+    if (!workload) return workload.error();
+    auto profile = profile_of(*workload, budget_, request_.progress);
+    if (!profile) return in_bucket(bucket, profile.error());
+    bucket.profile = *std::move(profile);
+  }
+  return {};
+}
+
+Result<Workload> BucketTrainer::compiled(const Bucket& bucket, const Machine& machine) const {
+  const auto graph = request_.graph_of(bucket.size);
+  if (!graph) return in_bucket(bucket, graph.error());
+  auto program = compile(*graph, request_.threads);
+  if (!program) return in_bucket(bucket, program.error());
+  const Bytes peak = program->peak;
+  return Workload{*std::move(program), machine, true, peak};
+}
+
+Result<Planned> BucketTrainer::plan(const Workload& workload, const Profile& profile) const {
   request_.progress(
       fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), request_.planner));
-  return plan_of(workload, *profile, budget_, request_.planner);
+  return plan_of(workload, profile, budget_, request_.planner);
 }
 
 Result<void> BucketTrainer::make(Bucket& bucket) {
-  request_.progress(fmt::format("making bucket {}", bucket.size));
-  const auto graph = request_.graph_of(bucket.size);
-  if (!graph) return graph.error();
-  auto program = compile(*graph, request_.threads);
-  if (!program) return program.error();
+  auto workload = compiled(bucket, machine_);
+  if (!workload) return workload.error();
   bucket.made_at = trainer_->steps_done();
-  if (budget_.empty()) {
-    const auto added = trainer_->add_graph(*std::move(program));
-    if (!added) return added.error();
-    bucket.graph = *added;
-    return {};
+  if (bucket.profile) {
+    auto planned = plan(*workload, *bucket.profile);
+    if (!planned) return in_bucket(bucket, planned.error());
+    bucket.planned = *std::move(planned);
+    bucket.profile.reset();
   }
-  const Bytes peak = program->peak;
-  Workload workload{*std::move(program), machine_, true, peak};
-  auto planned = plan(workload);
-  if (!planned) return planned.error();
-  const auto added = trainer_->add_graph(std::move(workload.program), planned->plan, machine_);
-  if (!added) return added.error();
+  const auto added = bucket.planned
+                         ? trainer_->add_graph(std::move(workload->program), bucket.planned->plan, machine_)
+                         : trainer_->add_graph(std::move(workload->program));
+  if (!added) return in_bucket(bucket, added.error());
   bucket.graph = *added;
-  bucket.planned = *std::move(planned);
   return {};
 }
 
@@ -111,8 +133,7 @@ Result<void> BucketTrainer::use(std::int64_t size) {
   const std::size_t wanted = bucket_of(sizes_, size);
   Bucket& bucket = buckets_[wanted];
   if (!bucket.graph) {
-    if (const auto made = make(bucket); !made)
-      return Error{made.error().code, fmt::format("bucket {}: {}", bucket.size, made.error().message)};
+    if (const auto made = make(bucket); !made) return made;
   }
   const auto start = Clock::now();
   trainer_->use_graph(*bucket.graph);

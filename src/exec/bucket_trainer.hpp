@@ -6,9 +6,9 @@
 //   buckets.trainer().step();
 //
 // The largest bucket is made first: its peak is what a percentage of the budget is of, and its tiers serve
-// all. Every other is compiled, profiled and planned when the first input of its size comes, and kept from
-// then on, its kernels ready. Weights, states and the number of steps go over to the bit. While a bucket is
-// profiled there is, beside the tiers, memory for the operands of one kernel. One thread at a time.
+// all. Under a budget every bucket is profiled before these are opened, so that measuring takes no memory
+// beside them. A bucket is compiled and planned when the first input of its size comes, and kept from then
+// on, its kernels ready. Weights, states and the number of steps go over to the bit. One thread at a time.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,8 @@ struct BucketRequest {
 struct Bucket {
   std::int64_t size = 0;
   std::optional<std::size_t> graph = {};  ///< its number in the trainer; none: no input was of this size yet
-  std::uint64_t made_at = 0;              ///< steps that were done when it was profiled and planned
+  std::uint64_t made_at = 0;              ///< steps that were done when it was first needed and planned
+  std::optional<Profile> profile = {};    ///< under a budget, until it is planned
   std::optional<Planned> planned = {};    ///< none: everything in memory, or not made yet
 };
 
@@ -64,7 +65,9 @@ class BucketTrainer {
   Result<void> start_unlimited(const Graph& graph);
   Result<void> start_planned(const Graph& graph);
   Result<void> make(Bucket& bucket);
-  Result<Planned> plan(const Workload& workload) const;
+  Result<void> measure_smaller(const Machine& machine);
+  Result<Workload> compiled(const Bucket& bucket, const Machine& machine) const;
+  Result<Planned> plan(const Workload& workload, const Profile& profile) const;
 
   BucketRequest request_;
   std::vector<std::int64_t> sizes_;

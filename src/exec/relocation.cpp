@@ -30,6 +30,49 @@ Relocation::Relocation(Side from, Side to, const OpenTiers& tiers) : from_(from)
   }
   left_ = items_.size();
   find_blockers();
+  find_spare();
+}
+
+void Relocation::find_spare() {
+  Tier& tier = tiers_[TierId{0}];
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> used{{tier.description().capacity.count, 0}};
+  for (const Side& side : {from_, to_}) {
+    for (std::uint32_t i = 0; i < side.graph.tensors.size(); ++i) {
+      if (!side.graph.tensors[i].persistent) continue;
+      for (const Place place : side.store.places({i})) {
+        if (place.tier == TierId{0})
+          used.emplace_back(place.offset, place.offset + side.graph.tensors[i].bytes.count);
+      }
+    }
+  }
+  std::sort(used.begin(), used.end());
+  std::uint64_t end = 0;
+  for (const auto& [first, last] : used) {
+    if (first > end && first - end > spare_.size()) spare_ = {tier.memory() + end, first - end};
+    end = std::max(end, round_up(Bytes{last}, Bytes{64}).count);
+  }
+}
+
+std::span<std::byte> Relocation::room_for(Item& item, std::size_t bytes) {
+  if (bytes <= spare_.size() - spare_used_) {
+    item.value = spare_.subspan(spare_used_, bytes);
+    spare_used_ += bytes;
+  } else {
+    item.own.resize(bytes);
+    item.value = item.own;
+    held_ += Bytes{bytes};
+    most_held_ = std::max(most_held_, held_);
+  }
+  return item.value;
+}
+
+void Relocation::give_back(Item& item) {
+  held_ -= Bytes{item.own.size()};
+  const bool is_last = !item.value.empty() && item.own.empty() &&
+                       item.value.data() + item.value.size() == spare_.data() + spare_used_;
+  if (is_last) spare_used_ -= item.value.size();
+  item.own = {};
+  item.value = {};
 }
 
 void Relocation::add(TensorId from, TensorId to) {
@@ -97,21 +140,20 @@ void Relocation::run() {
 
 void Relocation::take(Item& item) {
   const Bytes bytes = from_.graph[item.from].bytes;
-  std::vector<std::byte> stored(bytes.count);
-  tiers_.read(item.source, stored);
   if (same_layout(item)) {
-    item.value = std::move(stored);
+    tiers_.read(item.source, room_for(item, bytes.count));
   } else {
+    std::vector<std::byte> stored(bytes.count);
+    tiers_.read(item.source, stored);
     const auto elements = static_cast<std::size_t>(to_.graph[item.to].shape.elements());
     std::vector<std::byte> row_major(elements * sizeof(float));
     cpu::to_row_major(from_.graph, item.from, stored.data(), row_major.data());
-    stored = {};                                        // before the next copy is made
-    item.value.resize(to_.graph[item.to].bytes.count);  // zeros, as the padding of a layout is
-    cpu::from_row_major(to_.graph, item.to, row_major.data(), item.value.data());
+    stored = {};  // before the next copy is made
+    const auto value = room_for(item, to_.graph[item.to].bytes.count);
+    std::fill(value.begin(), value.end(), std::byte{0});  // as the padding of a layout is
+    cpu::from_row_major(to_.graph, item.to, row_major.data(), value.data());
   }
   item.taken = true;
-  held_ += Bytes{item.value.size()};
-  most_held_ = std::max(most_held_, held_);
 }
 
 void Relocation::put(Item& item) {
@@ -123,8 +165,7 @@ void Relocation::put(Item& item) {
   const std::span<const std::byte> value =
       in_place ? std::span<const std::byte>(memory, bytes.count) : std::span<const std::byte>(item.value);
   for (const Place place : item.destinations) tiers_.write(value, place);
-  held_ -= Bytes{item.value.size()};
-  item.value = {};
+  give_back(item);
 }
 
 void Relocation::hold_smallest() {

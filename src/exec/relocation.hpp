@@ -2,8 +2,9 @@
 // does, in the same tiers. Layouts may differ; values are the same to the bit.
 //
 // Tensors go one by one, each as soon as nothing that is still needed lies where it goes. Where several lie
-// crosswise, the smallest of them waits in memory of its own. What fails leaves every value in its place or
-// in memory. One thread at a time; graphs, stores and tiers outlive this.
+// crosswise, the smallest of them waits in the part of the fastest tier that neither plan uses between steps,
+// or, where that is too small, in memory of its own. What fails leaves every value in its place or in memory.
+// One thread at a time; graphs, stores and tiers outlive this.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ class Relocation {
 
   /// Throws EnvironmentError where a tier fails; called again it goes on from there.
   void run();
-  /// The most bytes that ever waited in memory at once.
+  /// The most bytes there ever were at once in memory beside the tiers.
   Bytes most_held() const { return most_held_; }
 
  private:
@@ -37,11 +38,15 @@ class Relocation {
     std::vector<std::uint32_t> blocks;  // items that go to where this one lies
     std::uint32_t blockers = 0;         // items that lie where this one goes
     bool taken = false;                 // it lies in `value` alone
-    std::vector<std::byte> value;       // as it is to be stored
+    std::span<std::byte> value = {};    // as it is to be stored
+    std::vector<std::byte> own = {};    // where that is in no tier
   };
 
   void add(TensorId from, TensorId to);
   void find_blockers();
+  void find_spare();
+  std::span<std::byte> room_for(Item& item, std::size_t bytes);
+  void give_back(Item& item);
   /// What reading or writing a tensor there touches.
   Bytes touched(Place place, Bytes bytes) const;
   Bytes source_size(const Item& item) const;
@@ -57,6 +62,8 @@ class Relocation {
   std::vector<Item> items_;  // what has to go somewhere
   std::vector<std::uint32_t> ready_;
   std::size_t left_ = 0;
+  std::span<std::byte> spare_;  // of the fastest tier; given out from its beginning
+  std::size_t spare_used_ = 0;
   Bytes held_, most_held_;
 };
 

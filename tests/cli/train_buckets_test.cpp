@@ -16,13 +16,13 @@ TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
   const Json& buckets = json.at("buckets");
   ASSERT_EQ(buckets.size(), 3U);
   EXPECT_EQ(buckets.back().at("sequence"), 6);
-  EXPECT_EQ(buckets.back().at("profiled_at_step"), 0);
+  EXPECT_EQ(buckets.back().at("made_at_step"), 0);
   std::int64_t steps = 0;
   for (const Json& bucket : buckets) {
     const auto here = bucket.at("steps").get<std::int64_t>();
     steps += here;
     EXPECT_EQ(bucket.at("median_step_seconds").is_null(), here == 0);
-    EXPECT_EQ(bucket.at("predicted_step_seconds").is_null(), bucket.at("profiled_at_step").is_null());
+    EXPECT_EQ(bucket.at("predicted_step_seconds").is_null(), bucket.at("made_at_step").is_null());
     EXPECT_TRUE(here == 0 || bucket.at("predicted_step_seconds") > 0);
   }
   EXPECT_EQ(steps, 8);
@@ -47,7 +47,7 @@ TEST_F(TrainOnChangingLengths, ShowsTheBucketsToAReader) {
   const Outcome outcome = run(kModel + "--lengths lengths --steps 3");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("bucket 4, "), std::string::npos) << outcome.err;
-  for (const char* part : {"sequence  steps", "profiled at step", "3 switches between buckets"})
+  for (const char* part : {"sequence  steps", "made at step", "3 switches between buckets"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << outcome.out;
 }
 

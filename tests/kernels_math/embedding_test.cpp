@@ -71,7 +71,8 @@ TEST(Embedding, PartsOfATableGiveWhatTheWholeDoes) {
                         first == 0 ? OtherRows::cleared : OtherRows::kept);
       if (first == 0) {
         for (std::int64_t i = 0; i < whole.count; ++i) {
-          if (indices[i] >= rows) ASSERT_EQ(out[i * whole.width], 0) << "rows of other parts are zero";
+          if (indices[i] < rows) continue;
+          ASSERT_EQ(out[i * whole.width], 0) << "rows of other parts are zero";
         }
       }
       const Floats more = backward(dout, indices, part);

@@ -157,6 +157,7 @@ TEST(Bounds, CountTheBytesThatCannotStay) {
                              false,
                              Bytes{bytes},
                              {},
+                             {},
                              {}});
     return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
   };

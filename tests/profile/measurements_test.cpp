@@ -42,11 +42,11 @@ Measurements dram_and(std::vector<TierSamples> slow) {
 }
 
 TEST(Median, IsTheMiddleOrTheMeanOfTheMiddleTwo) {
-  EXPECT_DOUBLE_EQ(median({5}), 5);
-  EXPECT_DOUBLE_EQ(median({9, 1, 5}), 5);
-  EXPECT_DOUBLE_EQ(median({9, 1, 5, 2}), 3.5);
-  EXPECT_DOUBLE_EQ(median({4, 1, 3, 2, 1000}), 3) << "one bad round does no harm";
-  EXPECT_THROW(static_cast<void>(median({})), std::logic_error);
+  EXPECT_DOUBLE_EQ(median(Samples{5}), 5);
+  EXPECT_DOUBLE_EQ(median(Samples{9, 1, 5}), 5);
+  EXPECT_DOUBLE_EQ(median(Samples{9, 1, 5, 2}), 3.5);
+  EXPECT_DOUBLE_EQ(median(Samples{4, 1, 3, 2, 1000}), 3) << "one bad round does no harm";
+  EXPECT_THROW(static_cast<void>(median(Samples{})), std::logic_error);
 }
 
 TEST(LowerQuartile, IsBelowThreeQuartersOfTheSamples) {

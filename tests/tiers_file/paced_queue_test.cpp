@@ -37,8 +37,8 @@ TEST(PaceLane, WhoComesALittleLateMakesUpForIt) {
 
 TEST(PaceLane, WithoutALimitEveryTurnIsNow) {
   PaceLane lane({});
-  lane.reserve(1_TB, kNow);
-  EXPECT_EQ(lane.reserve(1_TB, kNow), kNow);
+  lane.reserve(1_TiB, kNow);
+  EXPECT_EQ(lane.reserve(1_TiB, kNow), kNow);
 }
 
 /// Notes when a request arrives and completes it at once.
