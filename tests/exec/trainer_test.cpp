@@ -156,8 +156,14 @@ TEST(Compile, RefusesForeignOperations) {
   graph.name = "imported";
   graph.layers = {"layer"};
   graph.tensors = {
-      {.name = "x", .shape = {4}, .kind = TensorKind::input, .bytes = Bytes{16}, .layout = {}, .initial = {}},
-      {.name = "y", .shape = {4}, .bytes = Bytes{16}, .layout = {}, .initial = {}}};
+      {.name = "x",
+       .shape = {4},
+       .kind = TensorKind::input,
+       .bytes = Bytes{16},
+       .layout = {},
+       .initial = {},
+       .part_of = {}},
+      {.name = "y", .shape = {4}, .bytes = Bytes{16}, .layout = {}, .initial = {}, .part_of = {}}};
   Kernel kernel;
   kernel.name = "mystery";
   kernel.inputs = {{{0}, {4}, {}, {}}};
