@@ -177,6 +177,7 @@ void Relocation::hold_smallest() {
   }
   check(smallest != nullptr, "what waits for nobody can go");
   take(*smallest);
+  ++waited_;
   release(*smallest);
 }
 

@@ -27,6 +27,8 @@ class Relocation {
 
   /// Throws EnvironmentError where a tier fails; called again it goes on from there.
   void run();
+  /// Tensors that had to wait for others.
+  std::size_t waited() const { return waited_; }
   /// The most bytes there ever were at once in memory beside the tiers.
   Bytes most_held() const { return most_held_; }
 
@@ -61,7 +63,7 @@ class Relocation {
   const OpenTiers& tiers_;
   std::vector<Item> items_;  // what has to go somewhere
   std::vector<std::uint32_t> ready_;
-  std::size_t left_ = 0;
+  std::size_t left_ = 0, waited_ = 0;
   std::span<std::byte> spare_;  // of the fastest tier; given out from its beginning
   std::size_t spare_used_ = 0;
   Bytes held_, most_held_;

@@ -85,6 +85,13 @@ class PacedQueue final : public BlockQueue {
         writes_{PaceLane(limits.write)},
         alarm_(*queue_) {}
 
+  /// What was submitted completes, its turn or not.
+  ~PacedQueue() override {
+    for (Way* way : {&reads_, &writes_}) {
+      for (const Waiting& one : way->waiting) queue_->submit(one.request);
+    }
+  }
+
   Bytes block_size() const noexcept override { return queue_->block_size(); }
   Bytes memory_alignment() const noexcept override { return queue_->memory_alignment(); }
   Bytes request_size() const noexcept override { return queue_->request_size(); }
@@ -93,8 +100,8 @@ class PacedQueue final : public BlockQueue {
   void forget_memory(std::span<std::byte> memory) override { queue_->forget_memory(memory); }
 
   void submit(const BlockRequest& request) override {
-    check(reads_.waiting.size() + writes_.waiting.size() < depth(),
-          "at most depth() requests may be in flight");
+    check(in_flight_ < depth(), "at most depth() requests may be in flight");
+    ++in_flight_;
     Way& way = request.access == Access::read ? reads_ : writes_;
     Bytes bytes;
     for (const Piece& piece : request.pieces) bytes += Bytes{piece.bytes};
@@ -106,6 +113,7 @@ class PacedQueue final : public BlockQueue {
     while (true) {
       hand_over();
       const std::size_t count = queue_->wait(completions);
+      in_flight_ -= count;
       if (count > 0 || woken_.exchange(false)) return count;
       // Only the alarm: somebody's turn has come.
     }
@@ -144,6 +152,7 @@ class PacedQueue final : public BlockQueue {
 
   std::unique_ptr<BlockQueue> queue_;
   Way reads_, writes_;
+  std::size_t in_flight_ = 0;  // submitted and not yet handed back by wait()
   std::atomic<bool> woken_ = false;
   Alarm alarm_;  // last: it wakes the queue until it ends
 };

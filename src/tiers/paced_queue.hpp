@@ -30,8 +30,7 @@ struct PaceLimits {
   bool any() const { return read.value > 0 || write.value > 0; }
 };
 
-/// Keeps the contract of the queue it is given. Destroying it waits for what was handed over; requests whose
-/// turn has not come are dropped. Throws EnvironmentError where the system starts no thread.
+/// Keeps the contract of the queue it is given. Throws EnvironmentError where the system starts no thread.
 std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, PaceLimits limits);
 
 }  // namespace terrace

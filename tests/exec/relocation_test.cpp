@@ -95,7 +95,7 @@ const Graph& short_gpt() {
 TEST(Relocation, CarriesEverythingFromAnyPlacesToAnyOthers) {
   for (const SlowTier& slow : {fake_memory(), fake_blocks()}) {
     Subject subject(long_gpt(), short_gpt(), slow);
-    Bytes held{0};
+    std::size_t waited = 0;
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
       SCOPED_TRACE(slow.name + " " + std::to_string(seed));
       const Store from = subject.store(subject.before, 2 * seed),
@@ -104,9 +104,9 @@ TEST(Relocation, CarriesEverythingFromAnyPlacesToAnyOthers) {
       Relocation relocation({subject.before, from}, {subject.after, to}, subject.tiers);
       relocation.run();
       subject.expect_all(to);
-      held = std::max(held, relocation.most_held());
+      waited += relocation.waited();
     }
-    EXPECT_GT(held, Bytes{0}) << "some lay crosswise";
+    EXPECT_GT(waited, 0U) << "some lay crosswise";
   }
 }
 
