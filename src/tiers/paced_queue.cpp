@@ -101,12 +101,12 @@ class PacedQueue final : public BlockQueue {
 
   void submit(const BlockRequest& request) override {
     check(in_flight_ < depth(), "at most depth() requests may be in flight");
-    ++in_flight_;
     Way& way = request.access == Access::read ? reads_ : writes_;
     Bytes bytes;
     for (const Piece& piece : request.pieces) bytes += Bytes{piece.bytes};
     way.waiting.push_back({request, way.lane.reserve(bytes, steady_clock().now())});
     hand_over();
+    ++in_flight_;
   }
 
   std::size_t wait(std::span<BlockCompletion> completions) override {
@@ -140,8 +140,9 @@ class PacedQueue final : public BlockQueue {
     for (Way* way : {&reads_, &writes_}) {
       const Clock::Time now = steady_clock().now();
       while (!way->waiting.empty() && way->waiting.front().turn <= now) {
-        queue_->submit(way->waiting.front().request);
-        way->waiting.pop_front();
+        const BlockRequest request = way->waiting.front().request;
+        way->waiting.pop_front();  // first: one that breaks the rules is thrown back
+        queue_->submit(request);
       }
       if (way->waiting.empty()) continue;
       const Clock::Time turn = way->waiting.front().turn;
