@@ -10,8 +10,8 @@
 
 namespace terrace::cpu {
 
-/// Adds to matrix products the implementations that give the same bits in less workspace. No other operation
-/// of the zoo has any. Takes memory for the operands of one kernel while it tries, and offers nothing for
+/// Adds to matrix products the implementations that give the same bits in less workspace; other operations of
+/// the zoo have next to none. Takes memory for the operands of one kernel while it tries, and offers nothing for
 /// kernels whose operands are too large for that. pre: `lower` made the graph, for as many threads as OpenMP
 /// has now
 Graph with_variants(Graph graph);
