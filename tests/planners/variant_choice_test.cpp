@@ -63,7 +63,7 @@ TEST(VariantChoice, TakesTheOneWithoutAWorkspaceIfItIsFaster) {
 TEST(VariantChoice, IsTheFastestWhereNoneHasAWorkspace) {
   Graph graph = rig_chain(4);
   graph.kernels[2].variants = {{"slow", {}, Seconds{2}}, {"quick", {}, Seconds{1}}};
-  for (const char* planner : kPlanners) EXPECT_EQ(chosen(graph, 4 * kMega, planner), "quick") << planner;
+  for (const char* planner : kPlanners) EXPECT_EQ(chosen(graph, 8 * kMega, planner), "quick") << planner;
 }
 
 }  // namespace

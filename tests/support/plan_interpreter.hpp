@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "graph/variant.hpp"
 #include "terrace/plan.hpp"
 
 namespace terrace {
@@ -210,7 +211,7 @@ class PlanInterpreter {
 
   /// Before and after, for a kernel uses it at any time between.
   void use_workspace(const Kernel& kernel, const Run& run) {
-    if (kernel.workspace)
+    if (kernel.workspace && !runs_without_workspace(kernel, run.variant))
       poison(in_place(kernel.workspace, run.tiers.back()), graph_[kernel.workspace].bytes.count);
   }
 

@@ -236,7 +236,7 @@ TEST(Verify, AVariantWithoutAWorkspaceNeedsNoRegionForIt) {
   const auto run_without_scratch = [](std::uint32_t variant) {
     return verdict([variant](HandMade& it) {
       auto& list = it.plan.instructions;
-      std::get<Run>(list[6]).variant = variant;
+      std::get<terrace::Run>(list[6]).variant = variant;
       list.erase(list.begin() + 7);
       list.erase(list.begin() + 3);
     });
