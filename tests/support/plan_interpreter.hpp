@@ -169,6 +169,7 @@ class PlanInterpreter {
     using namespace interpreter;
     need(run.kernel.index < graph_.kernels.size(), "a kernel that is not there");
     const Kernel& kernel = graph_[run.kernel];
+    need(run.variant < variant_count(kernel), "a variant that is not there");
     const std::size_t inputs = kernel.inputs.size(), operands = inputs + kernel.outputs.size();
     need(run.tiers.size() == operands + (kernel.workspace ? 1 : 0), "other operands than the kernel's");
     use_workspace(kernel, run);
