@@ -44,6 +44,16 @@ Made make(const Request& request, ProgressLine& line) {
   return {std::move(workload), profile.is_measured(), std::move(row)};
 }
 
+/// `brg:avx512_core for 60 kernels, gemm:jit for 12`
+std::string variants_text(const std::map<std::string, std::size_t>& variants) {
+  std::string text;
+  for (const auto& [name, kernels] : variants) {
+    text += text.empty() ? fmt::format("{} for {} kernels", name, kernels)
+                         : fmt::format(", {} for {}", name, kernels);
+  }
+  return text;
+}
+
 void print_summary(const Request& request, const Made& made) {
   const Machine& machine = made.workload.machine;
   const Plan& plan = made.planned().plan.plan();
@@ -61,6 +71,8 @@ void print_summary(const Request& request, const Made& made) {
                             least.kernel ? ", for " + made.workload.graph()[least.kernel].name : ""));
   if (made.row.split_kernels > 0) row("split", split_text(made.row.split_kernels, made.row.fast));
   row("needs", peak_text(machine, plan.budget));
+  if (const auto variants = variants_run(made.workload.graph(), plan); !variants.empty())
+    row("variants", variants_text(variants));
   row("step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", plan.prediction.step.count(),
                           gap_text(plan.prediction.gap()), plan.prediction.bound.count()));
   row("fast only", fmt::format("{:.4f} s", made.row.fast_only.count()));

@@ -87,6 +87,16 @@ std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak) {
   return text;
 }
 
+std::map<std::string, std::size_t> variants_run(const Graph& graph, const Plan& plan) {
+  std::map<std::string, std::size_t> counts;
+  for (const Instruction& instruction : plan.instructions) {
+    const auto* run = std::get_if<Run>(&instruction);
+    if (run == nullptr || graph[run->kernel].variants.size() < 2) continue;
+    ++counts[graph[run->kernel].variants[run->variant].name];
+  }
+  return counts;
+}
+
 nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row) {
   nlohmann::json json = {{"model", options.model},
                          {"batch", batch_of(options.model, options.options)},
@@ -117,7 +127,8 @@ nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload,
                {"exposed_seconds", plan.prediction.exposed.count()},
                {"least_budget_bytes", row.planned->least.bytes.count},
                {"planned_bytes", peak_json(workload.machine, plan.budget)},
-               {"instructions", plan.instructions.size()}});
+               {"instructions", plan.instructions.size()},
+               {"variants", variants_run(workload.graph(), plan)}});
   if (!row.measured_steps.empty()) {
     json["step_seconds"] = row.measured_steps;
     json["median_step_seconds"] = median(row.measured_steps);

@@ -1,6 +1,7 @@
 // What is told of a plan: the rows of `terrace plan` and `terrace compare`.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -46,6 +47,9 @@ nlohmann::json peak_json(const Machine& machine, const std::vector<Bytes>& peak)
 std::string moved_text(const Machine& machine, const std::vector<Traffic>& moved);
 /// `dram 1.00 GiB, file 4.10 GiB`
 std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak);
+
+/// Of the kernels that have several variants: how many run as each, by its name.
+std::map<std::string, std::size_t> variants_run(const Graph& graph, const Plan& plan);
 
 nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row);
 

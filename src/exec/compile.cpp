@@ -4,6 +4,7 @@
 #include "base/system.hpp"
 #include "graph/passes.hpp"
 #include "kernels/cpu/lowering.hpp"
+#include "kernels/cpu/variants.hpp"
 #include "plan/packing.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/trainer.hpp"
@@ -31,7 +32,7 @@ Result<Program> compile(const Graph& graph, unsigned threads) {
   program.threads = threads != 0 ? threads : probe_cores().usable();
   auto lowered = cpu::lower(graph, program.threads);
   if (!lowered) return lowered.error();
-  program.graph = share_in_place(schedule(std::move(*lowered)));
+  program.graph = cpu::with_variants(share_in_place(schedule(std::move(*lowered))));
   assign_offsets(program);
   return program;
 }

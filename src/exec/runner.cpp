@@ -9,8 +9,7 @@
 
 namespace terrace {
 
-Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers,
-               std::span<const std::unique_ptr<RunnableKernel>> kernels)
+Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const cpu::Kernels& kernels)
     : script_(std::move(script)), tiers_(tiers), kernels_(kernels), transfers_(script_.slots) {
   timeline_.instructions.resize(instructions);
   timeline_.moved = script_.moved;
@@ -55,7 +54,7 @@ void Runner::counted_step(const StepContext& context, AccessCount& count) {
 
 void Runner::perform(const Action& action, const RunAction& run, const StepContext& context) {
   const Seconds begin = clock_;
-  kernels_[run.kernel]->run(run.operands, context);
+  kernels_[run.kernel][run.variant]->run(run.operands, context);
   for (const Charge& charge : run.charges) charge.tier->charge(charge.read, charge.written, now() - begin);
   clock_ = now();
   timeline_.instructions[action.instruction] = {begin, clock_};

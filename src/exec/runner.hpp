@@ -9,7 +9,7 @@
 
 #include "exec/checkpoint_writer.hpp"
 #include "exec/script.hpp"
-#include "kernels/kernel.hpp"
+#include "kernels/cpu/instantiate.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -19,8 +19,7 @@ class AccessCount;
 class Runner {
  public:
   /// `instructions`: how many the plan has. Tiers and kernels outlive the runner.
-  Runner(Script script, std::size_t instructions, const OpenTiers& tiers,
-         std::span<const std::unique_ptr<RunnableKernel>> kernels);
+  Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const cpu::Kernels& kernels);
 
   /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
   /// `saving`: a checkpoint of the tensors as they are, for which the step waits before it changes them.
@@ -45,7 +44,7 @@ class Runner {
 
   const Script script_;
   const OpenTiers& tiers_;
-  const std::span<const std::unique_ptr<RunnableKernel>> kernels_;
+  const cpu::Kernels& kernels_;
   std::vector<Transfer> transfers_;  // by slot; one that was waited for is let go
   Clock::time_point begin_;
   Seconds clock_{0};  // when the last action ended, from the beginning of the step

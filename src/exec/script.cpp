@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "graph/variant.hpp"
+
 namespace terrace {
 namespace {
 
@@ -28,11 +30,14 @@ class Resolver {
 
   void add(const Run& run) {
     const Kernel& kernel = graph_[run.kernel];
-    RunAction action{run.kernel.index, {}, {}, {}};
+    RunAction action{run.kernel.index, run.variant, {}, {}, {}};
     auto tier = run.tiers.begin();
     for (const Operand& operand : kernel.inputs) use(action, operand.tensor, *tier++, operand.touched, {});
     for (const Operand& operand : kernel.outputs) use(action, operand.tensor, *tier++, {}, operand.touched);
-    if (kernel.workspace) {
+    if (runs_without_workspace(kernel, run.variant)) {
+      action.operands.push_back(nullptr);
+      action.regions.push_back({});
+    } else if (kernel.workspace) {
       const Bytes bytes = graph_[kernel.workspace].bytes;
       use(action, kernel.workspace, *tier++, bytes, bytes);
     }

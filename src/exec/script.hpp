@@ -17,9 +17,9 @@ struct Charge {
 };
 
 struct RunAction {
-  std::uint32_t kernel = 0;
-  std::vector<std::byte*> operands;
-  std::vector<Bytes> regions;  ///< how much memory from there on is the operand's own
+  std::uint32_t kernel = 0, variant = 0;
+  std::vector<std::byte*> operands;  ///< a workspace that the variant does not need is null
+  std::vector<Bytes> regions;        ///< how much memory from there on is the operand's own
   std::vector<Charge> charges;
 };
 

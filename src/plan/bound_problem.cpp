@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "graph/variant.hpp"
+
 namespace terrace::bounds {
 namespace {
 
@@ -172,6 +174,7 @@ void Problem::add_kernel(const PlanRequest& request, const KernelClock& clock, s
   const auto priced = priced_operands(request, clock, {k}, step);
   const double outputs = std::max(static_cast<double>(output_bytes(request.graph, kernel).count), 1.0);
   for (const Use& use : step) {
+    if (!is_needed(kernel, use.tensor)) continue;
     BoundUse one{k, use.reads, use.writes, addressable};
     const auto found = std::find_if(priced.begin(), priced.end(),
                                     [&](const Priced& slow) { return slow.tensor == use.tensor; });

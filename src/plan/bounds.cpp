@@ -11,6 +11,7 @@
 #include <numeric>
 #include <span>
 
+#include "graph/variant.hpp"
 #include "plan/bound_ascent.hpp"
 #include "plan/step_uses.hpp"
 #include "terrace/planner.hpp"
@@ -119,7 +120,10 @@ Excess excess(const PlanRequest& request, const Spans& spans) {
   const StepUses uses(request.graph);
   for (std::uint32_t k = 0; k < kernels; ++k) {
     double room = static_cast<double>(request.budget[0].count);
-    for (const Use& use : uses.of(k)) room -= static_cast<double>(request.graph[use.tensor].bytes.count);
+    for (const Use& use : uses.of(k)) {
+      if (is_needed(request.graph.kernels[k], use.tensor))
+        room -= static_cast<double>(request.graph[use.tensor].bytes.count);
+    }
     excess.out[k] -= room;
     excess.in[k] -= room;
   }
@@ -209,7 +213,7 @@ LeastBudget least_budget(const Graph& graph, const Machine& machine) {
   for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
     Bytes bytes = always;
     for (const Use& use : uses.of(k)) {
-      if (!kept[use.tensor.index]) bytes += size(use.tensor);
+      if (!kept[use.tensor.index] && is_needed(graph.kernels[k], use.tensor)) bytes += size(use.tensor);
     }
     if (bytes > least.bytes) least = {bytes, {k}};
   }

@@ -1,12 +1,13 @@
 #include <fmt/format.h>
 
+#include "graph/variant.hpp"
 #include "plan/verify_state.hpp"
 
 namespace terrace {
 
 bool Verification::fits_the_kernel(const Run& run) {
   const Kernel& kernel = graph_[run.kernel];
-  const std::size_t variants = std::max<std::size_t>(1, kernel.variants.size());
+  const std::size_t variants = variant_count(kernel);
   if (run.variant >= variants) {
     report(fmt::format("kernel {} has {} variants, and number {} is asked for", kernel.name, variants,
                        run.variant));
@@ -90,6 +91,7 @@ void Verification::stays_in_place(const Kernel& kernel, const Run& run, std::siz
 }
 
 void Verification::use_workspace(const Kernel& kernel, const Run& run) {
+  if (runs_without_workspace(kernel, run.variant)) return;
   write_to(kernel, kernel.workspace, run.tiers.back(), "works in");
   if (kernel.variants.empty()) return;
   const Variant& variant = kernel.variants[run.variant];

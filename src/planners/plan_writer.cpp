@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "plan/step_uses.hpp"
+#include "planners/variant_choice.hpp"
 
 namespace terrace {
 namespace {
@@ -173,6 +174,10 @@ void PlanWriter::wait(std::uint32_t ticket) { plan_.instructions.emplace_back(Wa
 void PlanWriter::run(KernelId kernel, TierId tier) {
   const Kernel& what = request_.graph[kernel];
   run(kernel, std::vector<TierId>(what.inputs.size() + what.outputs.size() + (what.workspace ? 1 : 0), tier));
+}
+
+void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers) {
+  run(kernel, std::move(tiers), fastest_variant(request_.graph, request_.profile, kernel));
 }
 
 void PlanWriter::run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant) {

@@ -54,9 +54,11 @@ class PlanWriter {
   /// As one transfer. pre: they are kept together and follow each other
   std::uint32_t copy(std::vector<TensorId> tensors, TierId from, TierId to);
   void wait(std::uint32_t ticket);
-  /// All operands in one tier.
+  /// As the variant that is fastest in tier 0.
+  void run(KernelId kernel, std::vector<TierId> tiers);
+  /// The same with all operands in one tier.
   void run(KernelId kernel, TierId tier);
-  void run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant = 0);
+  void run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant);
 
   Draft finish(PackingEffort effort = kPlanEffort);
 

@@ -15,6 +15,7 @@
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/best.hpp"
 #include "planners/sentinel/sentinel.hpp"
+#include "planners/variant_choice.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -119,10 +120,12 @@ Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
                              readable(least.bytes), readable(request.budget[0]),
                              readable(least.bytes - request.budget[0]))};
   }
-  PlanRequest asked = request;
+  const VariantChoice variants(request);
+  PlanRequest asked = variants.request();
   asked.options.merge(choice->options);
   auto plan = choice->planner->plan(asked);
   if (!plan) return plan;
+  variants.restore(*plan);
   plan->planner = name;
   const Timeline timeline = simulate(request.graph, request.machine, request.profile, *plan);
   plan->prediction = {timeline.step, step_bound(request).step, timeline.exposed, timeline.moved};

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "base/check.hpp"
+#include "graph/variant.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/measure_placements.hpp"
@@ -39,7 +41,6 @@ Result<void> check_measurable(const Graph& graph, const Kernel& kernel, Bytes bu
         ErrorCode::unsupported,
         fmt::format("kernel '{}' is foreign and cannot be run here: estimate its time instead", kernel.name)};
   }
-  check(kernel.variants.size() <= 1, "a lowered kernel has one implementation");
   const Bytes needed = trial_bytes(graph, kernel);
   if (needed <= budget) return {};
   return Error{ErrorCode::too_large,
@@ -48,23 +49,58 @@ Result<void> check_measurable(const Graph& graph, const Kernel& kernel, Bytes bu
                            kernel.name, readable(needed), readable(budget), to_string(needed - budget))};
 }
 
+/// A variant of a kernel as a kernel of its own: what is measured is one of these.
+struct Subject {
+  Kernel kernel;
+  std::string key;
+  bool fits = true;  ///< in the memory for measuring
+};
+using Subjects = std::vector<std::vector<Subject>>;  ///< by kernel, then by variant
+
+Subjects subjects_of(const Graph& graph) {
+  Subjects subjects;
+  for (const Kernel& kernel : graph.kernels) {
+    auto& variants = subjects.emplace_back();
+    for (std::uint32_t i = 0; i < variant_count(kernel); ++i) {
+      Kernel one = as_variant(kernel, i);
+      std::string key = kernel_key(graph, one);
+      variants.push_back({std::move(one), std::move(key)});
+    }
+  }
+  return subjects;
+}
+
+/// Fails where no variant of a kernel fits; those that do not where another does are marked.
+Result<void> find_fitting(const Graph& graph, std::vector<Subject>& variants, Bytes budget) {
+  std::optional<Error> reason;
+  bool any = false;
+  for (Subject& subject : variants) {
+    const auto measurable = check_measurable(graph, subject.kernel, budget);
+    subject.fits = static_cast<bool>(measurable);
+    any = any || subject.fits;
+    if (!subject.fits && !reason) reason = measurable.error();
+  }
+  if (!any) return *reason;
+  return {};
+}
+
 /// Fills in what the store knows; returns the rest.
 Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptions& options,
-                                          const std::string& compute, std::vector<std::string>& keys,
-                                          Times& times, PlacementTrials& elsewhere) {
+                                          const std::string& compute, Subjects& subjects, Times& times,
+                                          PlacementTrials& elsewhere) {
   std::vector<Candidate> unknown;
   std::unordered_set<std::string> seen;
-  for (const Kernel& kernel : graph.kernels) {
-    if (auto measurable = check_measurable(graph, kernel, options.budget); !measurable)
-      return measurable.error();
-    keys.push_back(kernel_key(graph, kernel));
-    if (!seen.insert(keys.back()).second) continue;
-    elsewhere.add(keys.back(), kernel);
-    const auto known = options.store != nullptr ? options.store->find(keys.back(), compute) : std::nullopt;
-    if (known) {
-      times[keys.back()] = with_tiers(*known, kernel);
-    } else {
-      unknown.push_back({keys.back(), &kernel});
+  for (auto& variants : subjects) {
+    if (auto fitting = find_fitting(graph, variants, options.budget); !fitting) return fitting.error();
+    for (const auto& [kernel, key, fits] : variants) {
+      if (!fits || !seen.insert(key).second) continue;
+      elsewhere.add(key, kernel);
+      const auto known = options.store != nullptr ? options.store->find(key, compute) : std::nullopt;
+      if (known) {
+        times[key] = with_tiers(*known, kernel);
+      } else {
+        unknown.push_back({key, &kernel});
+      }
     }
   }
   return unknown;
@@ -86,6 +122,26 @@ Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unkno
   return {};
 }
 
+Profile assembled(const Graph& graph, const Machine& machine, const Subjects& subjects, const Times& times,
+                  const PlacementTrials& elsewhere, ProfileStore* store, const std::string& compute) {
+  // A variant that is too large to be measured is too large to be planned with: its time is the machine's.
+  Profile profile = estimate(graph, machine);
+  for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
+    const auto& variants = subjects[k];
+    const std::size_t operands = operand_count(graph.kernels[k]);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (!variants[i].fits) continue;
+      std::vector<PlacedTime> places = elsewhere.times(variants[i].key);
+      places.insert(places.begin(), times.at(variants[i].key));
+      // Of a workspace that the variant does not need.
+      for (PlacedTime& placed : places) placed.tiers.resize(operands, TierId{0});
+      profile.kernels[k].variants[i] = std::move(places);
+    }
+    if (store != nullptr) profile.kernels[k].operands = store->find_accesses(variants[0].key, compute);
+  }
+  return profile;
+}
+
 }  // namespace
 
 std::string compute_key(unsigned threads) {
@@ -98,10 +154,10 @@ Result<Profile> measure(const Graph& lowered, const Machine& machine, const Meas
   check(options.threads > 0, "at least one thread measures");
   omp_set_num_threads(static_cast<int>(options.threads));
   const std::string compute = compute_key(options.threads);
-  std::vector<std::string> keys;
+  Subjects subjects = subjects_of(lowered);
   Times times;
   PlacementTrials elsewhere(lowered, machine, options, compute);
-  const auto unknown = candidates(lowered, options, compute, keys, times, elsewhere);
+  const auto unknown = candidates(lowered, options, compute, subjects, times, elsewhere);
   if (!unknown) return unknown.error();
   MeasureProgress progress{0, unknown->size() + elsewhere.unknown()};
   const auto done = [&] {
@@ -111,15 +167,7 @@ Result<Profile> measure(const Graph& lowered, const Machine& machine, const Meas
   if (auto measured = measure_all(lowered, *unknown, options, compute, times, done); !measured)
     return measured.error();
   elsewhere.measure(done);
-  Profile profile{fingerprint(lowered), fingerprint(machine), {}};
-  for (const std::string& key : keys) {
-    std::vector<PlacedTime> places = elsewhere.times(key);
-    places.insert(places.begin(), times.at(key));
-    profile.kernels.push_back({{std::move(places)}});
-    if (options.store != nullptr)
-      profile.kernels.back().operands = options.store->find_accesses(key, compute);
-  }
-  return profile;
+  return assembled(lowered, machine, subjects, times, elsewhere, options.store, compute);
 }
 
 }  // namespace terrace

@@ -8,8 +8,6 @@ std::size_t operand_count(const Kernel& kernel) {
   return kernel.inputs.size() + kernel.outputs.size() + (kernel.workspace ? 1 : 0);
 }
 
-std::size_t variant_count(const Kernel& kernel) { return std::max<std::size_t>(1, kernel.variants.size()); }
-
 OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t operand) {
   const std::size_t inputs = kernel.inputs.size(), outputs = kernel.outputs.size();
   if (operand < inputs) return {kernel.inputs[operand].touched, {}};

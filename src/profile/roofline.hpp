@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "graph/variant.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/machine.hpp"
 
@@ -24,8 +25,5 @@ Seconds access_time(const MachineTier& tier, OperandUse use);
 
 /// All operands in tier 0.
 Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine);
-
-/// An empty list of variants stands for one without a name.
-std::size_t variant_count(const Kernel& kernel);
 
 }  // namespace terrace

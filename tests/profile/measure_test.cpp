@@ -62,6 +62,39 @@ TEST(Measure, TimesEveryKernelOfEveryKindOfNet) {
   }
 }
 
+/// A matrix product that oneDNN has with and without a workspace.
+Graph product() {
+  Net net("product");
+  net.result(net.matmul(net.input("a", {2, 64, 64}), net.input("b", {2, 64, 64})));
+  return lowered(std::move(net).finish());
+}
+
+TEST(Measure, TimesEveryVariant) {
+  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "this processor lacks AVX-512";
+  const Graph graph = product();
+  ASSERT_EQ(graph.kernels[0].variants.size(), 2U);
+  Counter counter;
+  const Profile profile = measure(graph, two_tier_machine(), counter.options()).value();
+  EXPECT_EQ(counter.calls, 2U);
+  EXPECT_TRUE(profile.is_measured());
+  ASSERT_EQ(profile.kernels[0].variants.size(), 2U);
+  for (const auto& places : profile.kernels[0].variants) {
+    EXPECT_EQ(places.front().tiers, std::vector<TierId>(4));
+    EXPECT_GE(places.front().samples, 3U);
+  }
+}
+
+TEST(Measure, EstimatesAVariantThatIsTooLargeWhereAnotherFits) {
+  if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "this processor lacks AVX-512";
+  const Graph graph = product();
+  const Bytes operands{3 * 2 * 64 * 64 * sizeof(float)};
+  const Profile profile = measure(graph, two_tier_machine(), {1, operands}).value();
+  const auto& variants = profile.kernels[0].variants;
+  EXPECT_EQ(variants[0], estimate(graph, two_tier_machine()).kernels[0].variants[0]);
+  EXPECT_GE(variants[1].front().samples, 3U);
+  EXPECT_FALSE(measure(graph, two_tier_machine(), {1, operands - Bytes{1}}));
+}
+
 /// Neither endless, nor no number, nor so small that the processor takes its slow path.
 std::size_t odd_numbers(std::span<const std::byte> bytes) {
   std::size_t odd = 0;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "graph/variant.hpp"
 #include "terrace/plan.hpp"
 
 namespace terrace {
@@ -168,6 +169,7 @@ class PlanInterpreter {
     using namespace interpreter;
     need(run.kernel.index < graph_.kernels.size(), "a kernel that is not there");
     const Kernel& kernel = graph_[run.kernel];
+    need(run.variant < variant_count(kernel), "a variant that is not there");
     const std::size_t inputs = kernel.inputs.size(), operands = inputs + kernel.outputs.size();
     need(run.tiers.size() == operands + (kernel.workspace ? 1 : 0), "other operands than the kernel's");
     use_workspace(kernel, run);
@@ -210,7 +212,7 @@ class PlanInterpreter {
 
   /// Before and after, for a kernel uses it at any time between.
   void use_workspace(const Kernel& kernel, const Run& run) {
-    if (kernel.workspace)
+    if (kernel.workspace && !runs_without_workspace(kernel, run.variant))
       poison(in_place(kernel.workspace, run.tiers.back()), graph_[kernel.workspace].bytes.count);
   }
 

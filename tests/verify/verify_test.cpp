@@ -232,6 +232,21 @@ TEST(Verify, RejectsRunsThatDoNotFitTheirKernel) {
                 "workspace, and s has 64B");
 }
 
+TEST(Verify, AVariantWithoutAWorkspaceNeedsNoRegionForIt) {
+  const auto run_without_scratch = [](std::uint32_t variant) {
+    return verdict([variant](HandMade& it) {
+      auto& list = it.plan.instructions;
+      std::get<terrace::Run>(list[6]).variant = variant;
+      list.erase(list.begin() + 7);
+      list.erase(list.begin() + 3);
+    });
+  };
+  EXPECT_EQ(run_without_scratch(0), "");
+  EXPECT_EQ(run_without_scratch(1),
+            "at instruction 5 (run forward as large (x fast, w fast, > y fast, > e slow, ~ s fast)): kernel "
+            "forward works in s in fast, where it has no region");
+}
+
 TEST(Verify, AWorkspaceHoldsNothing) {
   EXPECT_EQ(verdict([](HandMade& it) {
               auto& list = it.plan.instructions;

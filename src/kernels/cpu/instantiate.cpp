@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.hpp"
+#include "graph/variant.hpp"
 #include "kernels/cpu/onednn_kernel.hpp"
 
 namespace terrace::cpu {
@@ -12,13 +13,6 @@ namespace {
 Desc desc_of(const Graph& graph, const Operand& operand) {
   const DataType type = graph[operand.tensor].type;
   return operand.layout.empty() ? row_major(operand.shape, type) : from_layout(operand.layout, type);
-}
-
-Descs descs_of(const Graph& graph, const Kernel& kernel) {
-  Descs descs;
-  for (const Operand& operand : kernel.inputs) descs.inputs.push_back(desc_of(graph, operand));
-  for (const Operand& operand : kernel.outputs) descs.outputs.push_back(desc_of(graph, operand));
-  return descs;
 }
 
 /// The running statistics of a batch normalisation; the variance without bias, as PyTorch keeps it.
@@ -144,13 +138,21 @@ void reorder_now(const Desc& from, const std::byte* source, const Desc& to, std:
 
 }  // namespace
 
+Descs descs_of(const Graph& graph, const Kernel& kernel) {
+  Descs descs;
+  for (const Operand& operand : kernel.inputs) descs.inputs.push_back(desc_of(graph, operand));
+  for (const Operand& operand : kernel.outputs) descs.outputs.push_back(desc_of(graph, operand));
+  return descs;
+}
+
 std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel) {
   if (auto function = own_kernel(graph, kernel)) return std::make_unique<FunctionKernel>(std::move(function));
   const Descs descs = descs_of(graph, kernel);
   if (kernel.operation == Operation::concat_backward) return std::make_unique<ConcatBackward>(kernel, descs);
-  const auto chosen = recipe(kernel, descs);
+  auto chosen = recipe(kernel, descs);
   check(chosen.has_value(), "every operation but a foreign one has an implementation");
-  check(chosen->scratch() == (kernel.workspace ? graph[kernel.workspace].bytes : Bytes{}),
+  if (!kernel.variants.empty()) chosen = implemented_as(*chosen, kernel.variants.front().name);
+  check(chosen->scratch() <= (kernel.workspace ? graph[kernel.workspace].bytes : Bytes{}),
         "a lowered kernel brings its scratch memory");
   OneDnnKernel::Extra before, after;
   if (kernel.operation == Operation::batch_norm) after = follow_statistics(kernel);
@@ -161,7 +163,11 @@ std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& ke
 Kernels instantiate(const Graph& graph) {
   Kernels kernels;
   kernels.reserve(graph.kernels.size());
-  for (const Kernel& kernel : graph.kernels) kernels.push_back(instantiate(graph, kernel));
+  for (const Kernel& kernel : graph.kernels) {
+    auto& variants = kernels.emplace_back();
+    for (std::uint32_t i = 0; i < variant_count(kernel); ++i)
+      variants.push_back(instantiate(graph, as_variant(kernel, i)));
+  }
   return kernels;
 }
 

@@ -4,17 +4,23 @@
 #include <memory>
 #include <vector>
 
+#include "kernels/cpu/recipe.hpp"
 #include "kernels/kernel.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace::cpu {
 
-using Kernels = std::vector<std::unique_ptr<RunnableKernel>>;
+/// By kernel, then by variant.
+using Kernels = std::vector<std::vector<std::unique_ptr<RunnableKernel>>>;
 
-/// One for each kernel of the graph, in its order. Primitives that are alike are shared. pre: `lower` made
-/// the graph, for as many threads as OpenMP has now; passes may have reordered it since.
+/// All kernels of the graph, in its order. Primitives that are alike are shared. pre: `lower` made the graph,
+/// for as many threads as OpenMP has now; passes may have reordered it since.
 Kernels instantiate(const Graph& graph);
+/// The first variant, in as much of its workspace as it needs.
 std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel);
+
+/// What a kernel's operands look like to oneDNN.
+Descs descs_of(const Graph& graph, const Kernel& kernel);
 
 /// Copies a tensor that is persistent or a result between its own layout and the row-major one of its shape,
 /// as PyTorch stores it.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "kernels/cpu/layout.hpp"
@@ -49,6 +50,13 @@ const dnnl::engine& engine();
 
 /// Empty for operations that oneDNN does not have.
 std::optional<Recipe> recipe(const Kernel& kernel, const Descs& descs);
+
+/// The other implementations that oneDNN has of a primitive for the same operands; without its reference
+/// implementations, which are hundreds of times slower. None for backward primitives that oneDNN makes only
+/// beside their forward one, and for copies.
+std::vector<Recipe> alternatives(const Recipe& recipe);
+/// The implementation of that name. pre: it is the recipe's or one of its alternatives
+Recipe implemented_as(const Recipe& recipe, const std::string& name);
 
 /// How the operands of convolutions, linear layers and recurrent layers look to oneDNN when their tensor is
 /// stored as PyTorch stores it. Groups become an axis of their own; transposed filters and gates are seen in
