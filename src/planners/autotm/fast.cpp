@@ -12,6 +12,9 @@
 namespace terrace::autotm {
 namespace {
 
+/// Of the gap: what a bound may give away for fewer configurations.
+constexpr double kSlack = 0.02;
+
 /// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
 constexpr Trust kRound[] = {{1.1, 1}, {1, 1}, {1, 0.5}, {1, 0}, {0.9, 0}, {0, 0}};
 
@@ -25,7 +28,7 @@ class FastSolver {
   FastSolver(const Instance& instance, const FastOptions& options)
       : instance_(instance),
         options_(options),
-        flat_(flatten(instance)),
+        flat_(flatten(instance, kSlack * options.gap)),
         placement_(flat_),
         ascent_(flat_),
         random_(options.seed),

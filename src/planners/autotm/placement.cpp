@@ -15,7 +15,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 Placement::Placement(const Flat& flat)
     : flat_(flat),
-      occupancy_(flat.moments),
+      loads_(flat.moments),
       paths_(flat.tensors.size()),
       fast_(flat.links.size()),
       configuration_(flat.kernels.size(), kNone),
@@ -56,7 +56,7 @@ bool Placement::find(const Flat::Tensor& tensor, Cost cost) {
   return true;
 }
 
-bool Placement::is_overfull() const { return occupancy_.most(0, flat_.moments - 1) > flat_.capacity; }
+bool Placement::is_overfull() const { return loads_.most(0, flat_.moments) > flat_.capacity; }
 
 bool Placement::can_avoid(const Flat::Tensor& tensor, std::uint32_t moment) {
   return find(tensor, [&](const Flat::Edge& edge, double) {
@@ -67,7 +67,7 @@ bool Placement::can_avoid(const Flat::Tensor& tensor, std::uint32_t moment) {
 Shortage Placement::shortage() {
   Shortage worst;
   for (std::uint32_t m = 0; m < flat_.moments; ++m) {
-    const std::int64_t bytes = occupancy_.most(m, m) + least_scratch(m);
+    const std::int64_t bytes = loads_.most(m, m + 1) + least_scratch(m);
     if (bytes > worst.bytes) worst = {m, bytes};
   }
   worst.bytes = least_scratch(worst.moment);
@@ -105,26 +105,37 @@ void Placement::sweep(const Prices& prices, Trust trust, SplitMix& random) {
 
 void Placement::choose(std::uint32_t t) {
   const Flat::Tensor& tensor = flat_.tensors[t];
-  const Path before = paths_[t];
+  before_ = paths_[t];
   remove(t);
-  value_links(tensor, before);
+  value_links(tensor, before_);
   const bool found = find(tensor, [&](const Flat::Edge& edge, double limit) {
     const double cost =
         move_cost(edge) + tensor.size * (until_[edge.end] - until_[edge.first]) + worth_[edge.slot];
     return cost < limit && fits(tensor, edge) ? cost : kNever;
   });
-  if (found && path_ != before) {
-    if (add(t, path_) && !is_overfull()) return;
+  if (found && path_ != before_) {
+    if (add(t, path_) && has_room(t)) return;
     remove(t);
   }
-  add(t, before);
+  add(t, before_);
+}
+
+bool Placement::has_room(std::uint32_t t) const {
+  for (const std::uint32_t e : paths_[t]) {
+    const Flat::Edge& edge = flat_.edges[e];
+    if (loads_.most(edge.first, edge.end) > flat_.capacity) return false;
+    if (edge.slot == flat_.none()) continue;
+    const std::uint32_t k = flat_.links[link(edge)].kernel;
+    if (flat_.kernels[k].has_scratch && loads_.most(k + 1, k + 2) > flat_.capacity) return false;
+  }
+  return true;
 }
 
 void Placement::remove(std::uint32_t t) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   for (const std::uint32_t e : paths_[t]) {
     const Flat::Edge& edge = flat_.edges[e];
-    if (edge.first < edge.end) occupancy_.add(edge.first, edge.end - 1, -tensor.bytes);
+    loads_.add(edge.first, edge.end, -tensor.bytes);
     beside_[edge.beside] -= edge.time();
     if (edge.slot != flat_.none()) take_scratch(flat_.links[link(edge)].kernel, -1);
   }
@@ -136,7 +147,7 @@ bool Placement::add(std::uint32_t t, const Path& path) {
   paths_[t] = path;
   for (const std::uint32_t e : path) {
     const Flat::Edge& edge = flat_.edges[e];
-    if (edge.first < edge.end) occupancy_.add(edge.first, edge.end - 1, tensor.bytes);
+    loads_.add(edge.first, edge.end, tensor.bytes);
     beside_[edge.beside] += edge.time();
     if (edge.slot != flat_.none()) fast_[link(edge)] = edge.slot < flat_.none();
   }
@@ -158,9 +169,9 @@ void Placement::value_links(const Flat::Tensor& tensor, const Path& path) {
     if (flat_.edges[e].slot == flat_.none()) continue;
     const std::uint32_t l = link(flat_.edges[e]), k = flat_.links[l].kernel;
     const std::int64_t left = room(k);
+    const std::uint64_t others = slow_groups(k, l), own = std::uint64_t{1} << flat_.links[l].group;
     const auto value = [&](bool fast) {
-      fast_[l] = fast;
-      const std::uint32_t c = configure(k, slow_groups(k), fast ? left - tensor.bytes : left);
+      const std::uint32_t c = configure(k, fast ? others : others | own, fast ? left - tensor.bytes : left);
       if (c == kNone) return kNever;
       return (1 - trust_.link) * cost(k, c) -
              (fast ? trust_.link * (prices_->link[l] + trust_.hope * flat_.links[l].worth) : 0);
@@ -179,18 +190,18 @@ double Placement::move_cost(const Flat::Edge& edge) const {
 }
 
 bool Placement::fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const {
-  return edge.first >= edge.end || occupancy_.most(edge.first, edge.end - 1) + tensor.bytes <= flat_.capacity;
+  return edge.first >= edge.end || loads_.most(edge.first, edge.end) + tensor.bytes <= flat_.capacity;
 }
 
 std::int64_t Placement::room(std::uint32_t k) const {
-  return flat_.kernels[k].has_scratch ? flat_.capacity - occupancy_.most(k + 1, k + 1)
+  return flat_.kernels[k].has_scratch ? flat_.capacity - loads_.most(k + 1, k + 2)
                                       : std::numeric_limits<std::int64_t>::max();
 }
 
-std::uint64_t Placement::slow_groups(std::uint32_t k) const {
+std::uint64_t Placement::slow_groups(std::uint32_t k, std::uint32_t but) const {
   std::uint64_t slow = 0;
   for (std::uint32_t l = flat_.kernels[k].first_link; l < flat_.kernels[k].end_link; ++l) {
-    if (!fast_[l]) slow |= std::uint64_t{1} << flat_.links[l].group;
+    if (fast_[l] == 0 && l != but) slow |= std::uint64_t{1} << flat_.links[l].group;
   }
   return slow;
 }
@@ -219,7 +230,7 @@ std::uint32_t Placement::configure(std::uint32_t k, std::uint64_t slow, std::int
 /// Adds the scratch of its configuration, or takes it away.
 void Placement::take_scratch(std::uint32_t k, std::int64_t sign) {
   if (!flat_.kernels[k].has_scratch || configuration_[k] == kNone) return;
-  occupancy_.add(k + 1, k + 1, sign * flat_.configurations[configuration_[k]].bytes);
+  loads_.add(k + 1, k + 2, sign * flat_.configurations[configuration_[k]].bytes);
 }
 
 bool Placement::set_configuration(std::uint32_t k) {

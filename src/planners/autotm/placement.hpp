@@ -8,8 +8,8 @@
 #pragma once
 
 #include "base/random.hpp"
+#include "planners/autotm/loads.hpp"
 #include "planners/autotm/relaxation.hpp"
-#include "planners/occupancy.hpp"
 
 namespace terrace::autotm {
 
@@ -59,6 +59,8 @@ class Placement {
   void remove(std::uint32_t tensor);
   /// Whether its kernels have configurations that fit.
   bool add(std::uint32_t tensor, const Path& path);
+  /// Where the tensor lies, and where its kernels have their scratch.
+  bool has_room(std::uint32_t tensor) const;
 
   std::uint32_t link(const Flat::Edge& edge) const;
   /// What each link of a tensor costs its kernel in either tier.
@@ -67,7 +69,8 @@ class Placement {
   bool fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
 
   std::int64_t room(std::uint32_t kernel) const;
-  std::uint64_t slow_groups(std::uint32_t kernel) const;
+  /// Groups of which some link is in slow memory, or all but for one link.
+  std::uint64_t slow_groups(std::uint32_t kernel, std::uint32_t but = kNone) const;
   double cost(std::uint32_t kernel, std::uint32_t configuration) const;
   /// The best with these groups in slow memory and so many bytes left for scratch, or kNone.
   std::uint32_t configure(std::uint32_t kernel, std::uint64_t slow, std::int64_t left) const;
@@ -75,9 +78,9 @@ class Placement {
   bool set_configuration(std::uint32_t kernel);
 
   const Flat& flat_;
-  Occupancy occupancy_;
+  Loads loads_;
   std::vector<Path> paths_;                   ///< by tensor, as edges
-  std::vector<bool> fast_;                    ///< by link
+  std::vector<std::uint8_t> fast_;            ///< by link: whether it is
   std::vector<std::uint32_t> configuration_;  ///< by kernel
   std::vector<double> beside_;                ///< by kernel: moves, in seconds
   bool is_complete_ = true;
@@ -89,7 +92,7 @@ class Placement {
   std::vector<double> worth_;      ///< by slot
   std::vector<double> least_;      ///< by node
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
-  Path path_;
+  Path path_, before_;
 };
 
 }  // namespace terrace::autotm

@@ -1,0 +1,292 @@
+#include "planners/autotm/saddle.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace terrace::autotm {
+namespace {
+
+constexpr std::uint64_t kStepsPerLook = 20;
+constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
+
+}  // namespace
+
+Saddle::Saddle(const Flat& flat, const Prices& prices)
+    : flat_(flat), until_(flat.moments + 1), prices_(prices) {
+  std::uint32_t nodes = 0;
+  for (const Flat::Tensor& tensor : flat.tensors) {
+    first_node_.push_back(nodes);
+    nodes += tensor.nodes;
+  }
+  const std::size_t kernels = flat.kernels.size();
+  now_.edge.resize(flat.edges.size());
+  now_.configuration.resize(flat.reduced.size());
+  now_.memory = prices.memory;
+  now_.memory.resize(flat.moments + 1);
+  now_.link = prices.link;
+  now_.overlap = prices.overlap;
+  now_.haste = prices.haste;
+  now_.node.resize(nodes);
+  now_.kernel.resize(kernels);
+  next_ = asked_ = unit_ = step_ = now_;
+  set_units();
+  set_steps();
+  for (std::size_t k = 0; k < kernels; ++k) {
+    const Flat::Kernel& kernel = flat.kernels[k];
+    now_.configuration[kernel.first_reduced] = 1;
+  }
+  start_ = now_;
+}
+
+void Saddle::set_units() {
+  std::vector<double> worth(flat_.tensors.size()), links(flat_.tensors.size());
+  double least = 0;
+  for (const Flat::Kernel& kernel : flat_.kernels) least += flat_.reduced[kernel.first_reduced].time;
+  least *= 1e-3 / static_cast<double>(flat_.kernels.size() + 1);
+  std::fill(unit_.link.begin(), unit_.link.end(), 0.0);
+  for (std::size_t l = 0; l < flat_.links.size(); ++l) {
+    unit_.link[l] = flat_.links[l].worth;
+    worth[flat_.links[l].tensor] += flat_.links[l].worth;
+    ++links[flat_.links[l].tensor];
+  }
+  const double memory = 2 * flat_.memory_worth();
+  std::fill(unit_.memory.begin(), unit_.memory.end(), memory);
+  std::fill(unit_.overlap.begin(), unit_.overlap.end(), 1.0);
+  std::fill(unit_.haste.begin(), unit_.haste.end(), 1.0);
+  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
+    const double unit = std::max(least, links[t] > 0 ? worth[t] / links[t] : 0);
+    std::fill_n(unit_.node.begin() + first_node_[t], flat_.tensors[t].nodes, unit);
+  }
+  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) {
+    double most = least;
+    const Flat::Kernel& kernel = flat_.kernels[k];
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+      most = std::max(most, flat_.links[l].worth);
+    unit_.kernel[k] = most;
+  }
+}
+
+void Saddle::set_steps() {
+  for (auto* all : {&step_.edge, &step_.configuration, &step_.memory, &step_.link, &step_.overlap,
+                    &step_.haste, &step_.node, &step_.kernel})
+    std::fill(all->begin(), all->end(), 0.0);
+  std::vector<double> until(flat_.moments + 1);
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until[m + 1] = until[m] + unit_.memory[m];
+  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
+    const Flat::Tensor& tensor = flat_.tensors[t];
+    for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+      const Flat::Edge& edge = flat_.edges[e];
+      const std::uint32_t from = first_node_[t] + edge.from, to = first_node_[t] + edge.to;
+      step_.edge[e] = tensor.size * (until[edge.end] - until[edge.first]) +
+                      (edge.slot < flat_.none() ? unit_.link[edge.slot] : 0) + edge.share + edge.slower +
+                      unit_.node[from] + unit_.node[to];
+      step_.memory[edge.first] += tensor.size;
+      step_.memory[edge.end] -= tensor.size;
+      step_.link[edge.slot] += 1;
+      step_.overlap[edge.beside] += edge.share;
+      step_.haste[edge.beside] += edge.slower;
+      step_.node[from] += 1;
+      step_.node[to] += 1;
+    }
+  }
+  double held = 0;
+  for (double& sum : step_.memory) sum = held += sum;
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
+    const Flat::Kernel& kernel = flat_.kernels[k];
+    const double fastest = flat_.reduced[kernel.first_reduced].time;
+    for (std::uint32_t c = kernel.first_reduced; c < kernel.end_reduced; ++c) {
+      const Flat::Configuration& one = flat_.reduced[c];
+      double sum = unit_.kernel[k] + unit_.memory[k + 1] * one.scratch;
+      if (kernel.overlaps) sum += one.time + one.time - fastest;
+      step_.overlap[k] += one.time;
+      step_.haste[k] += one.time - fastest;
+      step_.kernel[k] += 1;
+      step_.memory[k + 1] += one.scratch;
+      for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l) {
+        if ((one.mask >> flat_.links[l].group & 1U) == 0) continue;
+        sum += unit_.link[l];
+        step_.link[l] += 1;
+      }
+      step_.configuration[c] = sum;
+    }
+  }
+  const auto invert = [](std::vector<double>& sums) {
+    for (double& sum : sums) sum = sum > 0 ? 1 / sum : 0;
+  };
+  invert(step_.edge);
+  invert(step_.configuration);
+  const auto scale = [](std::vector<double>& sums, const std::vector<double>& units) {
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] = sums[i] > 1e-12 ? units[i] / sums[i] : 0;
+  };
+  scale(step_.memory, unit_.memory);
+  scale(step_.link, unit_.link);
+  scale(step_.overlap, unit_.overlap);
+  scale(step_.haste, unit_.haste);
+  scale(step_.node, unit_.node);
+  scale(step_.kernel, unit_.kernel);
+}
+
+void Saddle::step() {
+  advance();
+  ++steps_;
+  ++stretch_;
+  if (stretch_ == 1 || stretch_ % kStepsPerLook == 0) {
+    const Lengths moved = distance(now_, next_);
+    const double change = std::sqrt(moved.primal * weight_ + moved.dual / weight_);
+    if (stretch_ == 1) first_change_ = last_change_ = change;
+    const bool settled = change <= kMuchLess * first_change_ ||
+                         (change <= kLess * first_change_ && change > last_change_) ||
+                         static_cast<double>(stretch_) >= kLongStretch * static_cast<double>(steps_);
+    last_change_ = change;
+    if (stretch_ > 1 && settled) return restart();
+  }
+  pull_back();
+}
+
+void Saddle::advance() {
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
+  for (auto* all :
+       {&asked_.memory, &asked_.link, &asked_.overlap, &asked_.haste, &asked_.node, &asked_.kernel})
+    std::fill(all->begin(), all->end(), 0.0);
+  move_edges();
+  double held = -flat_.room;
+  for (double& asked : asked_.memory) asked = held += asked;
+  move_configurations();
+  move_prices();
+}
+
+void Saddle::move_edges() {
+  const double rate = 1 / weight_;
+  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
+    const Flat::Tensor& tensor = flat_.tensors[t];
+    const double* price = now_.node.data() + first_node_[t];
+    double* asked = asked_.node.data() + first_node_[t];
+    asked[0] += 1;
+    for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+      const Flat::Edge& edge = flat_.edges[e];
+      const double cost = edge.wait + edge.share * now_.overlap[edge.beside] +
+                          edge.slower * now_.haste[edge.beside] +
+                          tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
+                          price[edge.from] + price[edge.to];
+      const double before = now_.edge[e];
+      const double after = std::clamp(before - rate * step_.edge[e] * cost, 0.0, 1.0);
+      next_.edge[e] = after;
+      const double ahead = 2 * after - before, held = tensor.size * ahead;
+      asked_.memory[edge.first] += held;
+      asked_.memory[edge.end] -= held;
+      asked_.link[edge.slot] -= ahead;
+      asked_.overlap[edge.beside] += edge.share * ahead;
+      asked_.haste[edge.beside] += edge.slower * ahead;
+      asked[edge.from] -= ahead;
+      asked[edge.to] += ahead;
+    }
+    asked[tensor.nodes - 1] = 0;
+  }
+}
+
+void Saddle::move_configurations() {
+  const double rate = 1 / weight_;
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
+    const Flat::Kernel& kernel = flat_.kernels[k];
+    double price[64], asked[64];
+    std::fill_n(price, kernel.groups, 0.0);
+    std::fill_n(asked, kernel.groups, 0.0);
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+      price[flat_.links[l].group] += now_.link[l];
+    const double own = 1 - now_.overlap[k] - now_.haste[k];
+    const double fastest = flat_.reduced[kernel.first_reduced].time;
+    const double base = now_.haste[k] * fastest - now_.kernel[k], memory = now_.memory[k + 1];
+    double sum = 0, scratch = 0, time = 0;
+    for (std::uint32_t c = kernel.first_reduced; c < kernel.end_reduced; ++c) {
+      const Flat::Configuration& one = flat_.reduced[c];
+      double cost = base + own * one.time + memory * one.scratch;
+      for (std::uint64_t left = one.mask; left != 0; left &= left - 1) cost += price[std::countr_zero(left)];
+      const double before = now_.configuration[c];
+      const double after = std::clamp(before - rate * step_.configuration[c] * cost, 0.0, 1.0);
+      next_.configuration[c] = after;
+      const double ahead = 2 * after - before;
+      sum += ahead;
+      scratch += ahead * one.scratch;
+      time += ahead * one.time;
+      for (std::uint64_t left = one.mask; left != 0; left &= left - 1) asked[std::countr_zero(left)] += ahead;
+    }
+    asked_.kernel[k] = 1 - sum;
+    asked_.memory[k + 1] += scratch;
+    asked_.overlap[k] -= time;
+    asked_.haste[k] -= time - sum * fastest;
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+      asked_.link[l] += asked[flat_.links[l].group];
+  }
+}
+
+void Saddle::move_prices() {
+  const auto move = [&](std::vector<double> Point::*prices, double least) {
+    const std::vector<double>&from = now_.*prices, &asked = asked_.*prices, &step = step_.*prices;
+    std::vector<double>& to = next_.*prices;
+    for (std::size_t i = 0; i < from.size(); ++i)
+      to[i] = std::max(least, from[i] + weight_ * step[i] * asked[i]);
+  };
+  move(&Point::memory, 0);
+  move(&Point::link, 0);
+  move(&Point::node, -1e300);
+  move(&Point::kernel, -1e300);
+  prices_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.moments);
+  prices_.link = next_.link;
+  std::fill(prices_.link.begin() + flat_.none(), prices_.link.end(), 0.0);
+  next_.link = prices_.link;
+  bool overlaps = false;
+  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) overlaps = overlaps || flat_.kernels[k].overlaps;
+  if (!overlaps) return;
+  move(&Point::overlap, 0);
+  move(&Point::haste, 0);
+  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) {
+    if (flat_.kernels[k].overlaps) continue;
+    next_.overlap[k] = next_.haste[k] = 0;
+  }
+  next_.overlap.back() = next_.haste.back() = 0;
+  prices_.overlap = next_.overlap;
+  prices_.haste = next_.haste;
+  prices_.share_overlap();
+  next_.overlap = prices_.overlap;
+  next_.haste = prices_.haste;
+}
+
+Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
+  Lengths found;
+  const auto add = [&](double& sum, std::vector<double> Point::*part) {
+    const std::vector<double>&one = a.*part, &other = b.*part, &step = step_.*part;
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      const double difference = one[i] - other[i];
+      if (step[i] > 0) sum += difference * difference / step[i];
+    }
+  };
+  add(found.primal, &Point::edge);
+  add(found.primal, &Point::configuration);
+  for (auto part :
+       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
+    add(found.dual, part);
+  return found;
+}
+
+void Saddle::pull_back() {
+  const double away = static_cast<double>(stretch_) / static_cast<double>(stretch_ + 1), back = 1 - away;
+  for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
+                    &Point::haste, &Point::node, &Point::kernel}) {
+    std::vector<double>& now = now_.*part;
+    const std::vector<double>&next = next_.*part, &start = start_.*part;
+    for (std::size_t i = 0; i < now.size(); ++i) now[i] = away * (2 * next[i] - now[i]) + back * start[i];
+  }
+}
+
+void Saddle::restart() {
+  const Lengths moved = distance(next_, start_);
+  if (moved.primal > 0 && moved.dual > 0) {
+    const double balanced = std::sqrt(moved.dual / moved.primal);
+    weight_ = std::sqrt(weight_ * std::clamp(balanced, weight_ * 1e-2, weight_ * 1e2));
+  }
+  now_ = start_ = next_;
+  stretch_ = 0;
+}
+
+}  // namespace terrace::autotm

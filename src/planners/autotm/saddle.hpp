@@ -1,0 +1,60 @@
+// The linear relaxation of the placement problem by primal-dual steps, for prices that are close to the best.
+//
+// Subgradient steps follow one path and one configuration at a time and stall; here shares of paths and of
+// configurations move a little against their cost, and prices move with what these shares break (Chambolle
+// and Pock 2011, with the steps of each coordinate as in their paper of the same year). Every point is
+// reflected and pulled back to where the stretch began (Halpern's iteration), and a new stretch begins where
+// the point has moved little (as in PDLP, Applegate and others 2021, and its successors). Any prices bound
+// the optimum (relaxation.hpp), so nothing here has to be exact.
+#pragma once
+
+#include "planners/autotm/relaxation.hpp"
+
+namespace terrace::autotm {
+
+class Saddle {
+ public:
+  /// Begins at these prices.
+  Saddle(const Flat& flat, const Prices& prices);
+
+  void step();
+  /// Of the latest step.
+  const Prices& prices() const { return prices_; }
+  /// How much of each edge is taken, from 0 to 1.
+  const std::vector<double>& shares() const { return next_.edge; }
+
+ private:
+  /// What is chosen and what it is charged.
+  struct Point {
+    std::vector<double> edge, configuration;           ///< shares
+    std::vector<double> memory, link, overlap, haste;  ///< prices
+    std::vector<double> node, kernel;                  ///< of one path, of one configuration
+  };
+  struct Lengths {
+    double primal = 0, dual = 0;
+  };
+
+  void set_units();
+  void set_steps();
+  void advance();
+  void move_edges();
+  void move_configurations();
+  void move_prices();
+  Lengths distance(const Point& a, const Point& b) const;
+  void pull_back();
+  void restart();
+
+  const Flat& flat_;
+  std::vector<std::uint32_t> first_node_;  ///< by tensor
+  Point now_, next_, start_;
+  Point unit_;   ///< of each price: its square
+  Point step_;   ///< of each coordinate
+  Point asked_;  ///< by price: what is asked for beyond what there is
+  std::vector<double> until_;
+  Prices prices_;
+  double weight_ = 1;  ///< of prices against shares
+  std::uint64_t steps_ = 0, stretch_ = 0;
+  double first_change_ = 0, last_change_ = 0;
+};
+
+}  // namespace terrace::autotm
