@@ -17,7 +17,7 @@ struct Choices {
 
 class Flattening {
  public:
-  Flattening(const Instance& instance, double slack) : instance_(instance), slack_(slack) {
+  explicit Flattening(const Instance& instance) : instance_(instance) {
     flat_.moments = instance.moments();
     flat_.capacity = static_cast<std::int64_t>(instance.capacity.count);
     flat_.unit = std::max(1.0, static_cast<double>(flat_.capacity));
@@ -60,7 +60,6 @@ class Flattening {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) add_link(kernel, made, i, groups);
     made.end_link = flat_.none();
     made.groups = static_cast<std::uint32_t>(groups.size());
-    reduce(made);
     flat_.kernels.push_back(made);
     weigh(made);
   }
@@ -92,32 +91,6 @@ class Flattening {
     link_[operand.tensor][operand.use] = flat_.none();
     flat_.links.push_back({static_cast<std::uint32_t>(flat_.kernels.size()),
                            static_cast<std::uint32_t>(group), operand.tensor, 0});
-  }
-
-  /// Whether `one` may stand for `other`, in no more than `slack` less time.
-  static bool stands_for(const Flat::Configuration& one, const Flat::Configuration& other, double slack) {
-    return (one.mask & ~other.mask) == 0 && one.bytes <= other.bytes && one.time <= other.time + slack;
-  }
-
-  /// From the slowest on, which ask for least: each takes over from the faster ones that it may stand for.
-  void reduce(Flat::Kernel& kernel) {
-    kernel.first_reduced = static_cast<std::uint32_t>(flat_.reduced.size());
-    if (kernel.first == kernel.end) return void(kernel.end_reduced = kernel.first_reduced);
-    const double slack = slack_ * flat_.configurations[kernel.first].time;
-    std::vector<bool> gone(kernel.end - kernel.first);
-    for (std::uint32_t c = kernel.end; c-- > kernel.first;) {
-      if (gone[c - kernel.first]) continue;
-      Flat::Configuration kept = flat_.configurations[c];
-      for (std::uint32_t other = kernel.first; other < c; ++other) {
-        if (!stands_for(flat_.configurations[c], flat_.configurations[other], slack)) continue;
-        kept.time = std::min(kept.time, flat_.configurations[other].time);
-        gone[other - kernel.first] = true;
-      }
-      flat_.reduced.push_back(kept);
-    }
-    kernel.end_reduced = static_cast<std::uint32_t>(flat_.reduced.size());
-    std::stable_sort(flat_.reduced.begin() + kernel.first_reduced, flat_.reduced.end(),
-                     [](const auto& a, const auto& b) { return a.time < b.time; });
   }
 
   /// With these groups in slow memory.
@@ -197,7 +170,6 @@ class Flattening {
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   const Instance& instance_;
-  double slack_;
   Flat flat_;
   std::vector<std::vector<Choices>> choices_;     ///< by tensor and use
   std::vector<std::vector<std::uint32_t>> link_;  ///< by tensor and use; kNone: none
@@ -211,6 +183,6 @@ double Flat::memory_worth() const {
   return worth / moments;
 }
 
-Flat flatten(const Instance& instance, double slack) { return Flattening(instance, slack).run(); }
+Flat flatten(const Instance& instance) { return Flattening(instance).run(); }
 
 }  // namespace terrace::autotm

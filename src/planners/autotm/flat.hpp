@@ -41,8 +41,7 @@ struct Flat {
   };
   struct Kernel {
     std::uint32_t first_link, end_link;
-    std::uint32_t first, end;                  ///< of configurations, which ascend in time
-    std::uint32_t first_reduced, end_reduced;  ///< the same of `reduced`
+    std::uint32_t first, end;  ///< of configurations, which ascend in time
     std::uint32_t groups;
     bool has_scratch = false;
     bool overlaps = false;  ///< some move may be beside it
@@ -61,9 +60,6 @@ struct Flat {
   std::vector<std::uint32_t> original;  ///< by edge, its place in the tensor's edges; kNone: ends a path
   std::vector<Tensor> tensors;
   std::vector<Configuration> configurations;
-  /// Fewer that are no worse, for bounds: of two that take nearly the same time only one is left, which asks
-  /// for what the less demanding does and takes as long as the faster.
-  std::vector<Configuration> reduced;
   std::vector<Kernel> kernels;
   std::vector<Link> links;
   std::uint32_t moments = 0;
@@ -73,8 +69,7 @@ struct Flat {
   double room = 0;  ///< the capacity in units: 1, or 0 where there is none
 };
 
-/// A kernel without configurations has none that its operands' paths allow: there is no solution. `slack`:
-/// by how much of the step, at most, the reduced configurations are faster than the true ones.
-Flat flatten(const Instance& instance, double slack);
+/// A kernel without configurations has none that its operands' paths allow: there is no solution.
+Flat flatten(const Instance& instance);
 
 }  // namespace terrace::autotm

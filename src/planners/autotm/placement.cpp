@@ -19,7 +19,9 @@ Placement::Placement(const Flat& flat)
       paths_(flat.tensors.size()),
       fast_(flat.links.size()),
       configuration_(flat.kernels.size(), kNone),
+      scratch_(flat.kernels.size()),
       beside_(flat.kernels.size() + 1),
+      fee_(flat.memory_worth()),
       until_(flat.moments + 1),
       worth_(2 * flat.links.size() + 1),
       least_(flat.most_nodes),
@@ -85,22 +87,22 @@ std::int64_t Placement::least_scratch(std::uint32_t moment) const {
   return least;
 }
 
-void Placement::sweep(const Prices& prices, Trust trust, SplitMix& random) {
+void Placement::set_prices(const Prices& prices) {
   prices_ = &prices;
-  trust_ = trust;
-  const double fee = (kLeastFee + trust.fee) * flat_.memory_worth();
-  for (std::uint32_t m = 0; m < flat_.moments; ++m)
-    until_[m + 1] = until_[m] + trust.memory * prices.memory[m] + fee;
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + prices.memory[m];
+}
+
+void Placement::sweep(Trust trust, SplitMix& random) {
+  set_trust(trust);
   std::vector<std::uint32_t> order(flat_.tensors.size());
   std::iota(order.begin(), order.end(), 0U);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   for (const std::uint32_t tensor : order) choose(tensor);
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     if (!flat_.kernels[k].has_scratch) continue;
-    take_scratch(k, -1);
+    hold_scratch(k, 0);
     set_configuration(k);
   }
-  prices_ = nullptr;
 }
 
 void Placement::choose(std::uint32_t t) {
@@ -109,15 +111,24 @@ void Placement::choose(std::uint32_t t) {
   remove(t);
   value_links(tensor, before_);
   const bool found = find(tensor, [&](const Flat::Edge& edge, double limit) {
-    const double cost =
-        move_cost(edge) + tensor.size * (until_[edge.end] - until_[edge.first]) + worth_[edge.slot];
+    const double cost = move_cost(edge) + memory_cost(tensor, edge) + worth_[edge.slot];
     return cost < limit && fits(tensor, edge) ? cost : kNever;
   });
   if (found && path_ != before_) {
-    if (add(t, path_) && has_room(t)) return;
+    add(t, path_);
+    if (configure_kernels(t) && has_room(t)) return;
     remove(t);
   }
   add(t, before_);
+  configure_kernels(t);
+}
+
+bool Placement::exchange(std::span<const std::uint32_t> tensors, std::span<const Path> paths) {
+  for (const std::uint32_t t : tensors) remove(t);
+  for (std::size_t i = 0; i < tensors.size(); ++i) add(tensors[i], paths[i]);
+  bool all = true;
+  for (const std::uint32_t t : tensors) all = configure_kernels(t) && all;
+  return all && std::all_of(tensors.begin(), tensors.end(), [&](std::uint32_t t) { return has_room(t); });
 }
 
 bool Placement::has_room(std::uint32_t t) const {
@@ -136,26 +147,39 @@ void Placement::remove(std::uint32_t t) {
   for (const std::uint32_t e : paths_[t]) {
     const Flat::Edge& edge = flat_.edges[e];
     loads_.add(edge.first, edge.end, -tensor.bytes);
-    beside_[edge.beside] -= edge.time();
-    if (edge.slot != flat_.none()) take_scratch(flat_.links[link(edge)].kernel, -1);
+    move_beside(edge.beside, -edge.time());
+    if (edge.slot != flat_.none()) hold_scratch(flat_.links[link(edge)].kernel, 0);
   }
   paths_[t].clear();
 }
 
-bool Placement::add(std::uint32_t t, const Path& path) {
+void Placement::add(std::uint32_t t, const Path& path) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   paths_[t] = path;
   for (const std::uint32_t e : path) {
     const Flat::Edge& edge = flat_.edges[e];
     loads_.add(edge.first, edge.end, tensor.bytes);
-    beside_[edge.beside] += edge.time();
+    move_beside(edge.beside, edge.time());
     if (edge.slot != flat_.none()) fast_[link(edge)] = edge.slot < flat_.none();
   }
-  if (prices_ == nullptr) return true;  // kernels come after all tensors, at the start
+}
+
+/// No kernel is beside moves that all wait for.
+void Placement::move_beside(std::uint32_t k, double time) {
+  if (k == flat_.kernels.size()) return void(time_ += time);
+  time_ -= kernel_time(k);
+  beside_[k] += time;
+  time_ += kernel_time(k);
+}
+
+bool Placement::configure_kernels(std::uint32_t t) {
   bool all = true;
-  for (const std::uint32_t e : path) {
+  for (const std::uint32_t e : paths_[t]) {
     const Flat::Edge& edge = flat_.edges[e];
-    if (edge.slot != flat_.none()) all = set_configuration(flat_.links[link(edge)].kernel) && all;
+    if (edge.slot == flat_.none()) continue;
+    const std::uint32_t k = flat_.links[link(edge)].kernel;
+    hold_scratch(k, 0);
+    all = set_configuration(k) && all;
   }
   return all;
 }
@@ -181,10 +205,16 @@ void Placement::value_links(const Flat::Tensor& tensor, const Path& path) {
   }
 }
 
+double Placement::memory_cost(const Flat::Tensor& tensor, const Flat::Edge& edge) const {
+  const double moments = edge.end - edge.first;
+  return tensor.size * (trust_.memory * (until_[edge.end] - until_[edge.first]) +
+                        (kLeastFee + trust_.fee) * fee_ * moments);
+}
+
 double Placement::move_cost(const Flat::Edge& edge) const {
   if (edge.beside == flat_.kernels.size()) return edge.time();
-  const double kernel = flat_.configurations[configuration_[edge.beside]].time, beside = beside_[edge.beside];
-  const double longer = std::max(kernel, beside + edge.time()) - std::max(kernel, beside);
+  const double kernel = flat_.configurations[configuration_[edge.beside]].time;
+  const double longer = std::max(kernel, beside_[edge.beside] + edge.time()) - kernel_time(edge.beside);
   return (1 - trust_.link) * longer + trust_.link * (edge.wait + prices_->overlap[edge.beside] * edge.share +
                                                      prices_->haste[edge.beside] * edge.slower);
 }
@@ -227,28 +257,25 @@ std::uint32_t Placement::configure(std::uint32_t k, std::uint64_t slow, std::int
   return best;
 }
 
-/// Adds the scratch of its configuration, or takes it away.
-void Placement::take_scratch(std::uint32_t k, std::int64_t sign) {
-  if (!flat_.kernels[k].has_scratch || configuration_[k] == kNone) return;
-  loads_.add(k + 1, k + 2, sign * flat_.configurations[configuration_[k]].bytes);
+void Placement::hold_scratch(std::uint32_t k, std::int64_t bytes) {
+  if (!flat_.kernels[k].has_scratch) return;
+  loads_.add(k + 1, k + 2, bytes - scratch_[k]);
+  scratch_[k] = bytes;
 }
 
+/// pre: it holds no scratch
 bool Placement::set_configuration(std::uint32_t k) {
+  time_ -= kernel_time(k);
   configuration_[k] = configure(k, slow_groups(k), room(k));
-  take_scratch(k, 1);
-  return configuration_[k] != kNone;
+  time_ += kernel_time(k);
+  if (configuration_[k] == kNone) return false;
+  hold_scratch(k, flat_.configurations[configuration_[k]].bytes);
+  return true;
 }
 
-double Placement::time() const {
-  double sum = 0;
-  for (const Path& path : paths_) {
-    for (const std::uint32_t e : path) {
-      if (flat_.edges[e].beside == flat_.kernels.size()) sum += flat_.edges[e].time();
-    }
-  }
-  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k)
-    sum += std::max(flat_.configurations[configuration_[k]].time, beside_[k]);
-  return sum;
+double Placement::kernel_time(std::uint32_t k) const {
+  const double own = configuration_[k] == kNone ? 0 : flat_.configurations[configuration_[k]].time;
+  return std::max(own, beside_[k]);
 }
 
 Solution Placement::solution() const {

@@ -92,11 +92,11 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
     price[flat_.links[l].group] += prices.link[l];
   const double own = 1 - prices.overlap[k] - prices.haste[k];
-  const double fastest = flat_.reduced[kernel.first_reduced].time, sure = prices.haste[k] * fastest;
+  const double fastest = flat_.configurations[kernel.first].time, sure = prices.haste[k] * fastest;
   double least = kNever;
   const Flat::Configuration* best = nullptr;
-  for (std::uint32_t c = kernel.first_reduced; c < kernel.end_reduced; ++c) {
-    const Flat::Configuration& one = flat_.reduced[c];
+  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+    const Flat::Configuration& one = flat_.configurations[c];
     double cost = own * one.time + sure;
     if (cost >= least) break;  // they ascend
     cost += prices.memory[k + 1] * one.scratch;

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace terrace::autotm {
 namespace {
 
 constexpr std::uint64_t kStepsPerLook = 20;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
 
 }  // namespace
@@ -21,7 +23,7 @@ Saddle::Saddle(const Flat& flat, const Prices& prices)
   }
   const std::size_t kernels = flat.kernels.size();
   now_.edge.resize(flat.edges.size());
-  now_.configuration.resize(flat.reduced.size());
+  now_.configuration.resize(flat.configurations.size());
   now_.memory = prices.memory;
   now_.memory.resize(flat.moments + 1);
   now_.link = prices.link;
@@ -32,17 +34,63 @@ Saddle::Saddle(const Flat& flat, const Prices& prices)
   next_ = asked_ = unit_ = step_ = now_;
   set_units();
   set_steps();
-  for (std::size_t k = 0; k < kernels; ++k) {
-    const Flat::Kernel& kernel = flat.kernels[k];
-    now_.configuration[kernel.first_reduced] = 1;
-  }
+  begin();
   start_ = now_;
+}
+
+void Saddle::begin() {
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
+  std::vector<std::uint32_t> by;
+  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
+    const Flat::Tensor& tensor = flat_.tensors[t];
+    double* rest = now_.node.data() + first_node_[t];
+    std::fill_n(rest, tensor.nodes - 1, kNever);
+    by.assign(tensor.nodes, kNone);
+    for (std::uint32_t e = tensor.end; e-- > tensor.first;) {
+      const Flat::Edge& edge = flat_.edges[e];
+      const double cost = rest[edge.to] + edge.wait + edge.share * now_.overlap[edge.beside] +
+                          edge.slower * now_.haste[edge.beside] +
+                          tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot];
+      if (cost >= rest[edge.from]) continue;
+      rest[edge.from] = cost;
+      by[edge.from] = e;
+    }
+    for (std::uint32_t node = 0; by[node] != kNone; node = flat_.edges[by[node]].to) now_.edge[by[node]] = 1;
+    // Nodes that edges were merged over.
+    for (std::uint32_t node = 0; node < tensor.nodes; ++node)
+      rest[node] = rest[node] == kNever ? 0 : rest[node];
+  }
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
+    const Flat::Kernel& kernel = flat_.kernels[k];
+    double least = kNever;
+    std::uint32_t best = kernel.first;
+    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+      const Flat::Configuration& one = flat_.configurations[c];
+      double cost = (1 - now_.overlap[k] - now_.haste[k]) * one.time + now_.memory[k + 1] * one.scratch +
+                    now_.haste[k] * flat_.configurations[kernel.first].time;
+      for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l) {
+        if ((one.mask >> flat_.links[l].group & 1U) != 0) cost += now_.link[l];
+      }
+      if (cost >= least) continue;
+      least = cost;
+      best = c;
+    }
+    now_.configuration[best] = 1;
+    now_.kernel[k] = least;
+  }
+}
+
+double Saddle::doubt(std::uint32_t tensor) const {
+  double most = 0;
+  for (std::uint32_t e = flat_.tensors[tensor].first; e < flat_.tensors[tensor].end; ++e)
+    most = std::max(most, std::min(next_.edge[e], 1 - next_.edge[e]));
+  return most;
 }
 
 void Saddle::set_units() {
   std::vector<double> worth(flat_.tensors.size()), links(flat_.tensors.size());
   double least = 0;
-  for (const Flat::Kernel& kernel : flat_.kernels) least += flat_.reduced[kernel.first_reduced].time;
+  for (const Flat::Kernel& kernel : flat_.kernels) least += flat_.configurations[kernel.first].time;
   least *= 1e-3 / static_cast<double>(flat_.kernels.size() + 1);
   std::fill(unit_.link.begin(), unit_.link.end(), 0.0);
   for (std::size_t l = 0; l < flat_.links.size(); ++l) {
@@ -94,9 +142,9 @@ void Saddle::set_steps() {
   for (double& sum : step_.memory) sum = held += sum;
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     const Flat::Kernel& kernel = flat_.kernels[k];
-    const double fastest = flat_.reduced[kernel.first_reduced].time;
-    for (std::uint32_t c = kernel.first_reduced; c < kernel.end_reduced; ++c) {
-      const Flat::Configuration& one = flat_.reduced[c];
+    const double fastest = flat_.configurations[kernel.first].time;
+    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+      const Flat::Configuration& one = flat_.configurations[c];
       double sum = unit_.kernel[k] + unit_.memory[k + 1] * one.scratch;
       if (kernel.overlaps) sum += one.time + one.time - fastest;
       step_.overlap[k] += one.time;
@@ -195,11 +243,11 @@ void Saddle::move_configurations() {
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
       price[flat_.links[l].group] += now_.link[l];
     const double own = 1 - now_.overlap[k] - now_.haste[k];
-    const double fastest = flat_.reduced[kernel.first_reduced].time;
+    const double fastest = flat_.configurations[kernel.first].time;
     const double base = now_.haste[k] * fastest - now_.kernel[k], memory = now_.memory[k + 1];
     double sum = 0, scratch = 0, time = 0;
-    for (std::uint32_t c = kernel.first_reduced; c < kernel.end_reduced; ++c) {
-      const Flat::Configuration& one = flat_.reduced[c];
+    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+      const Flat::Configuration& one = flat_.configurations[c];
       double cost = base + own * one.time + memory * one.scratch;
       for (std::uint64_t left = one.mask; left != 0; left &= left - 1) cost += price[std::countr_zero(left)];
       const double before = now_.configuration[c];

@@ -20,8 +20,8 @@ class Saddle {
   void step();
   /// Of the latest step.
   const Prices& prices() const { return prices_; }
-  /// How much of each edge is taken, from 0 to 1.
-  const std::vector<double>& shares() const { return next_.edge; }
+  /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
+  double doubt(std::uint32_t tensor) const;
 
  private:
   /// What is chosen and what it is charged.
@@ -34,6 +34,8 @@ class Saddle {
     double primal = 0, dual = 0;
   };
 
+  /// Every path and configuration that is best at these prices, and what it costs.
+  void begin();
   void set_units();
   void set_steps();
   void advance();
