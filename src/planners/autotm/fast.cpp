@@ -89,10 +89,9 @@ class FastSolver {
   }
 
   void balance(Saddle& saddle, std::uint64_t steps) {
-    for (std::uint64_t i = 1; i <= steps; ++i) {
-      saddle.step();
+    for (std::uint64_t i = 0; i < steps; ++i) {
       ++result_.iterations;
-      if (i % kStepsPerLook != 0) continue;
+      if (!saddle.step()) continue;
       take_bound(saddle.prices());
       if (is_late()) return;
     }

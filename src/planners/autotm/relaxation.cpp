@@ -16,12 +16,7 @@ constexpr double kRounding = 1e-9;
 }  // namespace
 
 void Prices::share_overlap() {
-  for (std::size_t k = 0; k < overlap.size(); ++k) {
-    const double over = (overlap[k] + haste[k] - 1) / 2;
-    if (over <= 0) continue;
-    overlap[k] = std::clamp(overlap[k] - over, 0.0, 1.0);
-    haste[k] = 1 - overlap[k];
-  }
+  for (std::size_t k = 0; k < overlap.size(); ++k) autotm::share_overlap(overlap[k], haste[k]);
 }
 
 Prices::Prices(const Flat& flat)

@@ -1,6 +1,7 @@
 #include "planners/autotm/saddle.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -34,8 +35,9 @@ Saddle::Saddle(const Flat& flat, const Prices& prices)
   next_ = asked_ = unit_ = step_ = now_;
   set_units();
   set_steps();
+  for (const Flat::Kernel& kernel : flat.kernels) overlaps_ = overlaps_ || kernel.overlaps;
   begin();
-  start_ = now_;
+  start_ = next_ = now_;
 }
 
 void Saddle::begin() {
@@ -175,35 +177,55 @@ void Saddle::set_steps() {
   scale(step_.kernel, unit_.kernel);
 }
 
-void Saddle::step() {
-  advance();
+bool Saddle::step() {
   ++steps_;
   ++stretch_;
-  if (stretch_ == 1 || stretch_ % kStepsPerLook == 0) {
-    const Lengths moved = distance(now_, next_);
-    const double change = std::sqrt(moved.primal * weight_ + moved.dual / weight_);
-    if (stretch_ == 1) first_change_ = last_change_ = change;
-    const bool settled = change <= kMuchLess * first_change_ ||
-                         (change <= kLess * first_change_ && change > last_change_) ||
-                         static_cast<double>(stretch_) >= kLongStretch * static_cast<double>(steps_);
-    last_change_ = change;
-    if (stretch_ > 1 && settled) return restart();
+  away_ = static_cast<double>(stretch_) / static_cast<double>(stretch_ + 1);
+  if (stretch_ != 1 && stretch_ % kStepsPerLook != 0) {
+    advance<false>();
+    return false;
   }
-  pull_back();
+  advance<true>();
+  show_prices();
+  if (is_settled()) {
+    restart();
+  } else {
+    pull_back();
+  }
+  return true;
 }
 
+/// How much the latest step changed decides whether a new stretch begins.
+bool Saddle::is_settled() {
+  const Lengths moved = distance(now_, next_);
+  const double change = std::sqrt(moved.primal * weight_ + moved.dual / weight_), before = last_change_;
+  last_change_ = change;
+  if (stretch_ == 1) {
+    first_change_ = change;
+    return false;
+  }
+  return change <= kMuchLess * first_change_ || (change <= kLess * first_change_ && change > before) ||
+         static_cast<double>(stretch_) >= kLongStretch * static_cast<double>(steps_);
+}
+
+template <bool looks>
 void Saddle::advance() {
   for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
-  for (auto* all :
-       {&asked_.memory, &asked_.link, &asked_.overlap, &asked_.haste, &asked_.node, &asked_.kernel})
-    std::fill(all->begin(), all->end(), 0.0);
-  move_edges();
+  for (auto part :
+       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
+    std::fill((asked_.*part).begin(), (asked_.*part).end(), 0.0);
+  move_edges<looks>();
   double held = -flat_.room;
   for (double& asked : asked_.memory) asked = held += asked;
-  move_configurations();
-  move_prices();
+  move_configurations<looks>();
+  move_prices<looks>(&Point::memory, 0);
+  move_prices<looks>(&Point::link, 0);
+  move_prices<looks>(&Point::node, -kNever);
+  move_prices<looks>(&Point::kernel, -kNever);
+  if (overlaps_) move_overlap<looks>();
 }
 
+template <bool looks>
 void Saddle::move_edges() {
   const double rate = 1 / weight_;
   for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
@@ -213,33 +235,35 @@ void Saddle::move_edges() {
     asked[0] += 1;
     for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
       const Flat::Edge& edge = flat_.edges[e];
-      const double cost = edge.wait + edge.share * now_.overlap[edge.beside] +
-                          edge.slower * now_.haste[edge.beside] +
-                          tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
-                          price[edge.from] + price[edge.to];
+      const bool beside = edge.beside != flat_.kernels.size();
+      double cost = edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
+                    price[edge.from] + price[edge.to];
+      if (beside) cost += edge.share * now_.overlap[edge.beside] + edge.slower * now_.haste[edge.beside];
       const double before = now_.edge[e];
-      const double after = std::clamp(before - rate * step_.edge[e] * cost, 0.0, 1.0);
-      next_.edge[e] = after;
+      const double after = std::max(0.0, before - rate * step_.edge[e] * cost);
       const double ahead = 2 * after - before, held = tensor.size * ahead;
+      (looks ? next_.edge[e] : now_.edge[e]) = looks ? after : pulled(before, after, start_.edge[e]);
       asked_.memory[edge.first] += held;
       asked_.memory[edge.end] -= held;
       asked_.link[edge.slot] -= ahead;
-      asked_.overlap[edge.beside] += edge.share * ahead;
-      asked_.haste[edge.beside] += edge.slower * ahead;
       asked[edge.from] -= ahead;
       asked[edge.to] += ahead;
+      if (!beside) continue;
+      asked_.overlap[edge.beside] += edge.share * ahead;
+      asked_.haste[edge.beside] += edge.slower * ahead;
     }
     asked[tensor.nodes - 1] = 0;
   }
 }
 
+template <bool looks>
 void Saddle::move_configurations() {
   const double rate = 1 / weight_;
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     const Flat::Kernel& kernel = flat_.kernels[k];
-    double price[64], asked[64];
-    std::fill_n(price, kernel.groups, 0.0);
-    std::fill_n(asked, kernel.groups, 0.0);
+    std::array<double, 64> price, asked;
+    std::fill_n(price.begin(), kernel.groups, 0.0);
+    std::fill_n(asked.begin(), kernel.groups, 0.0);
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
       price[flat_.links[l].group] += now_.link[l];
     const double own = 1 - now_.overlap[k] - now_.haste[k];
@@ -249,15 +273,18 @@ void Saddle::move_configurations() {
     for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
       const Flat::Configuration& one = flat_.configurations[c];
       double cost = base + own * one.time + memory * one.scratch;
-      for (std::uint64_t left = one.mask; left != 0; left &= left - 1) cost += price[std::countr_zero(left)];
+      for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+        cost += price[static_cast<std::size_t>(std::countr_zero(left))];
       const double before = now_.configuration[c];
-      const double after = std::clamp(before - rate * step_.configuration[c] * cost, 0.0, 1.0);
-      next_.configuration[c] = after;
+      const double after = std::max(0.0, before - rate * step_.configuration[c] * cost);
       const double ahead = 2 * after - before;
+      (looks ? next_.configuration[c] : now_.configuration[c]) =
+          looks ? after : pulled(before, after, start_.configuration[c]);
       sum += ahead;
       scratch += ahead * one.scratch;
       time += ahead * one.time;
-      for (std::uint64_t left = one.mask; left != 0; left &= left - 1) asked[std::countr_zero(left)] += ahead;
+      for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+        asked[static_cast<std::size_t>(std::countr_zero(left))] += ahead;
     }
     asked_.kernel[k] = 1 - sum;
     asked_.memory[k + 1] += scratch;
@@ -268,36 +295,34 @@ void Saddle::move_configurations() {
   }
 }
 
-void Saddle::move_prices() {
-  const auto move = [&](std::vector<double> Point::*prices, double least) {
-    const std::vector<double>&from = now_.*prices, &asked = asked_.*prices, &step = step_.*prices;
-    std::vector<double>& to = next_.*prices;
-    for (std::size_t i = 0; i < from.size(); ++i)
-      to[i] = std::max(least, from[i] + weight_ * step[i] * asked[i]);
-  };
-  move(&Point::memory, 0);
-  move(&Point::link, 0);
-  move(&Point::node, -1e300);
-  move(&Point::kernel, -1e300);
+template <bool looks>
+void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
+  std::vector<double>&now = now_.*prices, &next = next_.*prices;
+  const std::vector<double>&asked = asked_.*prices, &step = step_.*prices, &start = start_.*prices;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const double after = std::max(least, now[i] + weight_ * step[i] * asked[i]);
+    (looks ? next[i] : now[i]) = looks ? after : pulled(now[i], after, start[i]);
+  }
+}
+
+template <bool looks>
+void Saddle::move_overlap() {
+  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) {
+    if (!flat_.kernels[k].overlaps) continue;
+    double overlap = now_.overlap[k] + weight_ * step_.overlap[k] * asked_.overlap[k];
+    double haste = now_.haste[k] + weight_ * step_.haste[k] * asked_.haste[k];
+    share_overlap(overlap, haste);
+    (looks ? next_.overlap[k] : now_.overlap[k]) =
+        looks ? overlap : pulled(now_.overlap[k], overlap, start_.overlap[k]);
+    (looks ? next_.haste[k] : now_.haste[k]) = looks ? haste : pulled(now_.haste[k], haste, start_.haste[k]);
+  }
+}
+
+void Saddle::show_prices() {
   prices_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.moments);
   prices_.link = next_.link;
-  std::fill(prices_.link.begin() + flat_.none(), prices_.link.end(), 0.0);
-  next_.link = prices_.link;
-  bool overlaps = false;
-  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) overlaps = overlaps || flat_.kernels[k].overlaps;
-  if (!overlaps) return;
-  move(&Point::overlap, 0);
-  move(&Point::haste, 0);
-  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) {
-    if (flat_.kernels[k].overlaps) continue;
-    next_.overlap[k] = next_.haste[k] = 0;
-  }
-  next_.overlap.back() = next_.haste.back() = 0;
   prices_.overlap = next_.overlap;
   prices_.haste = next_.haste;
-  prices_.share_overlap();
-  next_.overlap = prices_.overlap;
-  next_.haste = prices_.haste;
 }
 
 Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
@@ -318,12 +343,10 @@ Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
 }
 
 void Saddle::pull_back() {
-  const double away = static_cast<double>(stretch_) / static_cast<double>(stretch_ + 1), back = 1 - away;
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
                     &Point::haste, &Point::node, &Point::kernel}) {
     std::vector<double>& now = now_.*part;
-    const std::vector<double>&next = next_.*part, &start = start_.*part;
-    for (std::size_t i = 0; i < now.size(); ++i) now[i] = away * (2 * next[i] - now[i]) + back * start[i];
+    for (std::size_t i = 0; i < now.size(); ++i) now[i] = pulled(now[i], (next_.*part)[i], (start_.*part)[i]);
   }
 }
 

@@ -17,8 +17,8 @@ class Saddle {
   /// Begins at these prices.
   Saddle(const Flat& flat, const Prices& prices);
 
-  void step();
-  /// Of the latest step.
+  /// Whether it was one of those after which prices and doubts are known.
+  bool step();
   const Prices& prices() const { return prices_; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
   double doubt(std::uint32_t tensor) const;
@@ -38,13 +38,26 @@ class Saddle {
   void begin();
   void set_units();
   void set_steps();
+  /// A step to the next point. Where nobody looks at that, on to the point it is pulled back to.
+  template <bool looks>
   void advance();
+  template <bool looks>
   void move_edges();
+  template <bool looks>
   void move_configurations();
-  void move_prices();
-  Lengths distance(const Point& a, const Point& b) const;
+  template <bool looks>
+  void move_prices(std::vector<double> Point::*prices, double least);
+  template <bool looks>
+  void move_overlap();
+  /// The point after `before`, whose next one is `after`.
+  double pulled(double before, double after, double start) const {
+    return away_ * (2 * after - before) + (1 - away_) * start;
+  }
   void pull_back();
+  bool is_settled();
+  Lengths distance(const Point& a, const Point& b) const;
   void restart();
+  void show_prices();
 
   const Flat& flat_;
   std::vector<std::uint32_t> first_node_;  ///< by tensor
@@ -54,7 +67,9 @@ class Saddle {
   Point asked_;  ///< by price: what is asked for beyond what there is
   std::vector<double> until_;
   Prices prices_;
-  double weight_ = 1;  ///< of prices against shares
+  double weight_ = 1;      ///< of prices against shares
+  bool overlaps_ = false;  ///< some move may be beside a kernel
+  double away_ = 0;        ///< from where the stretch began: how much of the way stays
   std::uint64_t steps_ = 0, stretch_ = 0;
   double first_change_ = 0, last_change_ = 0;
 };
