@@ -22,6 +22,9 @@ constexpr double kSlack = 0.2;
 /// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
 constexpr Trust kRound[] = {{1.1, 1}, {1, 1}, {1, 0.5}, {1, 0}, {0.9, 0}, {0, 0}};
 
+/// Of a placement that follows shares of paths.
+constexpr Trust kFollowed[] = {{1, 0}, {0.9, 0}, {0, 0}};
+
 /// Of the prices: the first few lead to a placement whose time the next need, and those to where shares of
 /// paths get further.
 constexpr std::uint64_t kFirstSteps = 15, kClimbSteps = 60;
@@ -42,6 +45,7 @@ class FastSolver {
         placement_(flat_),
         exchange_(flat_, placement_),
         doubts_(flat_.tensors.size()),
+        shares_(flat_.edges.size()),
         ascent_(reduction_.flat),
         relaxation_(reduction_.flat),
         best_prices_(reduction_.flat),
@@ -60,7 +64,9 @@ class FastSolver {
     for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
       balance(saddle, steps);
       round();
-      exchange(saddle);
+      look_at(saddle);
+      follow();
+      exchange();
     }
     result_.bound = bound();
     for (const double price : best_prices_.memory) result_.prices.push_back(price / flat_.unit);
@@ -119,11 +125,30 @@ class FastSolver {
     }
   }
 
-  /// Improves the best placement.
-  void exchange(const Saddle& saddle) {
+  /// Which tensors the relaxation is undecided about, and which paths it is for.
+  void look_at(const Saddle& saddle) {
     std::fill(doubts_.begin(), doubts_.end(), 0.0);
     for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
       doubts_[reduction_.tensors[t]] = saddle.doubt(static_cast<std::uint32_t>(t));
+    for (std::size_t e = 0; e < shares_.size(); ++e)
+      shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
+  }
+
+  /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
+  void follow() {
+    std::vector<std::uint32_t> order = reduction_.tensors;
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const std::uint32_t t : order) placement_.follow(t, shares_);
+    }
+    for (const Trust trust : kFollowed) {
+      placement_.sweep(trust, random_);
+      keep();
+    }
+  }
+
+  /// Improves the best placement.
+  void exchange() {
     exchange_.set_doubts(doubts_);
     best_->set_prices(prices_);
     exchange_.run(*best_, kLeastAttempts + flat_.tensors.size() / 4, random_);
@@ -164,6 +189,7 @@ class FastSolver {
   std::optional<Placement> best_;
   Exchange exchange_;
   std::vector<double> doubts_;  ///< by tensor
+  std::vector<double> shares_;  ///< by edge
   Ascent ascent_;
   Relaxation relaxation_;
   double best_bound_ = 0;

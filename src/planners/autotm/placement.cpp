@@ -110,9 +110,25 @@ void Placement::choose(std::uint32_t t) {
   before_ = paths_[t];
   remove(t);
   value_links(tensor, before_);
+  settle(t, [&](const Flat::Edge& edge) {
+    return move_cost(edge) + memory_cost(tensor, edge) + worth_[edge.slot];
+  });
+}
+
+void Placement::follow(std::uint32_t t, std::span<const double> shares) {
+  before_ = paths_[t];
+  remove(t);
+  settle(t, [&](const Flat::Edge& edge) {
+    return std::max(0.0, 1 - shares[static_cast<std::size_t>(&edge - flat_.edges.data())]);
+  });
+}
+
+template <class Cost>
+void Placement::settle(std::uint32_t t, Cost cost) {
+  const Flat::Tensor& tensor = flat_.tensors[t];
   const bool found = find(tensor, [&](const Flat::Edge& edge, double limit) {
-    const double cost = move_cost(edge) + memory_cost(tensor, edge) + worth_[edge.slot];
-    return cost < limit && fits(tensor, edge) ? cost : kNever;
+    const double its = cost(edge);
+    return its < limit && fits(tensor, edge) ? its : kNever;
   });
   if (found && path_ != before_) {
     add(t, path_);

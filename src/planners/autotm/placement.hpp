@@ -47,6 +47,8 @@ class Placement {
   void set_trust(Trust trust) { trust_ = trust; }
   /// A tensor takes its best path. pre: complete and not overfull; it stays so
   void choose(std::uint32_t tensor);
+  /// It takes the path with most of its edges' shares. pre: as above
+  void follow(std::uint32_t tensor, std::span<const double> shares);
   /// Every tensor chooses once, in random order. pre: as above
   void sweep(Trust trust, SplitMix& random);
   /// Some tensors take other paths, all at once. Whether that fits; else it is for the caller to go back.
@@ -61,6 +63,9 @@ class Placement {
   /// use from `limit` on.
   template <class Cost>
   bool find(const Flat::Tensor& tensor, Cost cost);
+  /// Takes the shortest path that fits, or stays. pre: removed from before_
+  template <class Cost>
+  void settle(std::uint32_t tensor, Cost cost);
   bool can_avoid(const Flat::Tensor& tensor, std::uint32_t moment);
   std::int64_t least_scratch(std::uint32_t moment) const;
 

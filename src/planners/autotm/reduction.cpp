@@ -13,8 +13,10 @@ class Reducing {
         flat_(made.flat),
         links_(made.links),
         tensors_(made.tensors),
+        edges_(made.edges),
         kept_(whole.links.size(), kNone),
         share_(share) {
+    edges_.resize(whole.edges.size(), kNone);
     flat_.moments = whole.moments;
     flat_.capacity = whole.capacity;
     flat_.unit = whole.unit;
@@ -130,10 +132,12 @@ class Reducing {
       Flat::Edge edge = whole_.edges[e];
       edge.slot = slot(edge);
       if (edge.slot != flat_.none()) flat_.links[edge.slot].tensor = place;
-      if (!append(edge)) {
-        into_[edge.to] = static_cast<std::uint32_t>(flat_.edges.size());
-        flat_.edges.push_back(edge);
+      if (append(edge)) {
+        edges_[e] = into_[edge.to];
+        continue;
       }
+      edges_[e] = into_[edge.to] = static_cast<std::uint32_t>(flat_.edges.size());
+      flat_.edges.push_back(edge);
     }
     made.end = static_cast<std::uint32_t>(flat_.edges.size());
     flat_.most_nodes = std::max(flat_.most_nodes, made.nodes);
@@ -175,7 +179,7 @@ class Reducing {
 
   const Flat& whole_;
   Flat& flat_;
-  std::vector<std::uint32_t>&links_, &tensors_;
+  std::vector<std::uint32_t>&links_, &tensors_, &edges_;
   std::vector<std::uint32_t> kept_;  ///< by link of the whole problem: which it is here; kNone: none
   double share_;
   double mean_ = 0;  ///< of the kernels' least times

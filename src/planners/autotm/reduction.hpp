@@ -14,6 +14,7 @@ struct Reduction {
   Flat flat;                           ///< without `original`; kernels and moments as in the whole problem
   std::vector<std::uint32_t> links;    ///< by link: which it is in the whole problem
   std::vector<std::uint32_t> tensors;  ///< likewise
+  std::vector<std::uint32_t> edges;    ///< by edge of the whole problem: which it is here; kNone: none
 
   /// `share`: how much less of its time, at most, the smaller problem counts for a step with everything in
   /// fast memory.

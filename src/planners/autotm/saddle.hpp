@@ -20,6 +20,8 @@ class Saddle {
   /// Whether it was one of those after which prices and doubts are known.
   bool step();
   const Prices& prices() const { return prices_; }
+  /// How much of an edge is taken, from 0 on.
+  double share(std::uint32_t edge) const { return next_.edge[edge]; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
   double doubt(std::uint32_t tensor) const;
 
