@@ -20,10 +20,10 @@ namespace {
 constexpr double kSlack = 0.2;
 
 /// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
-constexpr Trust kRound[] = {{1.1, 1}, {1, 1}, {1, 0.5}, {1, 0}, {0.9, 0}, {0, 0}};
+constexpr Trust kRound[] = {{1.1, 1}, {1, 0.5}, {1, 0}, {0, 0}};
 
 /// Of a placement that follows shares of paths.
-constexpr Trust kFollowed[] = {{1, 0}, {0.9, 0}, {0, 0}};
+constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 
 /// Of the prices: the first few lead to a placement whose time the next need, and those to where shares of
 /// paths get further.
@@ -31,7 +31,7 @@ constexpr std::uint64_t kFirstSteps = 15, kClimbSteps = 60;
 /// From one placement to the next.
 constexpr std::uint64_t kLeastSteps = 40, kMostSteps = 300;
 /// To improve a placement, beside some for every tensor.
-constexpr std::uint64_t kLeastAttempts = 100;
+constexpr std::uint64_t kLeastAttempts = 50;
 /// At the clock, and at the bound.
 constexpr std::uint64_t kStepsPerLook = 10;
 
@@ -63,9 +63,8 @@ class FastSolver {
     Saddle saddle(reduction_.flat, best_prices_);
     for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
       balance(saddle, steps);
-      round();
       look_at(saddle);
-      follow();
+      rounds_ % 3 == 2 ? round() : follow();
       exchange();
     }
     result_.bound = bound();
@@ -132,10 +131,16 @@ class FastSolver {
       doubts_[reduction_.tensors[t]] = saddle.doubt(static_cast<std::uint32_t>(t));
     for (std::size_t e = 0; e < shares_.size(); ++e)
       shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
+    reduction_.widen(best_prices_, prices_);
+    placement_.set_prices(prices_);
+    if (rounds_ % 3 == 0) return;
+    const double noise = share();
+    for (double& one : shares_) one += noise * share();
   }
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
   void follow() {
+    ++rounds_;
     std::vector<std::uint32_t> order = reduction_.tensors;
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
     for (int pass = 0; pass < 2; ++pass) {
@@ -151,7 +156,7 @@ class FastSolver {
   void exchange() {
     exchange_.set_doubts(doubts_);
     best_->set_prices(prices_);
-    exchange_.run(*best_, kLeastAttempts + flat_.tensors.size() / 4, random_);
+    exchange_.run(*best_, kLeastAttempts + flat_.tensors.size() / 16, random_);
     if (best_->time() < result_.time.count()) take(*best_);
   }
 

@@ -9,6 +9,7 @@ namespace {
 
 /// So that nobody stays in fast memory for nothing.
 constexpr double kLeastFee = 1e-6;
+constexpr std::size_t kNeighbours = 4096;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
@@ -94,14 +95,23 @@ void Placement::set_prices(const Prices& prices) {
 
 void Placement::sweep(Trust trust, SplitMix& random) {
   set_trust(trust);
-  std::vector<std::uint32_t> order(flat_.tensors.size());
-  std::iota(order.begin(), order.end(), 0U);
-  for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  for (const std::uint32_t tensor : order) choose(tensor);
+  shuffle(random);
+  for (const std::uint32_t tensor : order_) choose(tensor);
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     if (!flat_.kernels[k].has_scratch) continue;
     hold_scratch(k, 0);
     set_configuration(k);
+  }
+}
+
+/// Only among neighbours, which share kernels: anything further would find nothing of a large problem in a
+/// cache.
+void Placement::shuffle(SplitMix& random) {
+  order_.resize(flat_.tensors.size());
+  std::iota(order_.begin(), order_.end(), 0U);
+  for (std::size_t first = 0; first < order_.size(); first += kNeighbours) {
+    for (std::size_t i = std::min(order_.size(), first + kNeighbours); i > first + 1; --i)
+      std::swap(order_[i - 1], order_[first + random.below(i - first)]);
   }
 }
 
@@ -163,7 +173,7 @@ void Placement::remove(std::uint32_t t) {
   for (const std::uint32_t e : paths_[t]) {
     const Flat::Edge& edge = flat_.edges[e];
     loads_.add(edge.first, edge.end, -tensor.bytes);
-    move_beside(edge.beside, -edge.time());
+    move_beside(edge.beside, -flat_.time(edge));
     if (edge.slot != flat_.none()) hold_scratch(flat_.links[link(edge)].kernel, 0);
   }
   paths_[t].clear();
@@ -175,7 +185,7 @@ void Placement::add(std::uint32_t t, const Path& path) {
   for (const std::uint32_t e : path) {
     const Flat::Edge& edge = flat_.edges[e];
     loads_.add(edge.first, edge.end, tensor.bytes);
-    move_beside(edge.beside, edge.time());
+    move_beside(edge.beside, flat_.time(edge));
     if (edge.slot != flat_.none()) fast_[link(edge)] = edge.slot < flat_.none();
   }
 }
@@ -228,11 +238,12 @@ double Placement::memory_cost(const Flat::Tensor& tensor, const Flat::Edge& edge
 }
 
 double Placement::move_cost(const Flat::Edge& edge) const {
-  if (edge.beside == flat_.kernels.size()) return edge.time();
+  if (!flat_.is_beside(edge)) return edge.wait;
   const double kernel = flat_.configurations[configuration_[edge.beside]].time;
-  const double longer = std::max(kernel, beside_[edge.beside] + edge.time()) - kernel_time(edge.beside);
-  return (1 - trust_.link) * longer + trust_.link * (edge.wait + prices_->overlap[edge.beside] * edge.share +
-                                                     prices_->haste[edge.beside] * edge.slower);
+  const double longer = std::max(kernel, beside_[edge.beside] + flat_.time(edge)) - kernel_time(edge.beside);
+  return (1 - trust_.link) * longer +
+         trust_.link * (edge.wait + prices_->overlap[edge.beside] * flat_.hidden_of(edge).share +
+                        prices_->haste[edge.beside] * flat_.hidden_of(edge).slower);
 }
 
 bool Placement::fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const {

@@ -66,6 +66,7 @@ class Placement {
   /// Takes the shortest path that fits, or stays. pre: removed from before_
   template <class Cost>
   void settle(std::uint32_t tensor, Cost cost);
+  void shuffle(SplitMix& random);
   bool can_avoid(const Flat::Tensor& tensor, std::uint32_t moment);
   std::int64_t least_scratch(std::uint32_t moment) const;
 
@@ -113,6 +114,7 @@ class Placement {
   std::vector<double> least_;      ///< by node
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
   Path path_, before_;
+  std::vector<std::uint32_t> order_;  ///< of tensors in a sweep
 };
 
 }  // namespace terrace::autotm

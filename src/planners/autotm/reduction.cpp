@@ -117,7 +117,7 @@ class Reducing {
     for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
       const Flat::Edge& edge = whole_.edges[e];
       if (slot(edge) != flat_.none()) return false;
-      const double cost = edge.time() + static_cast<double>(edge.end - edge.first);
+      const double cost = whole_.time(edge) + static_cast<double>(edge.end - edge.first);
       least_[edge.to] = std::min(least_[edge.to], least_[edge.from] + cost);
     }
     return least_[tensor.nodes - 1] == 0;
@@ -130,14 +130,16 @@ class Reducing {
     count_degrees(tensor);
     for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
       Flat::Edge edge = whole_.edges[e];
+      const Flat::Hidden& hidden = whole_.hidden[e];
       edge.slot = slot(edge);
       if (edge.slot != flat_.none()) flat_.links[edge.slot].tensor = place;
-      if (append(edge)) {
+      if (append(edge, hidden)) {
         edges_[e] = into_[edge.to];
         continue;
       }
       edges_[e] = into_[edge.to] = static_cast<std::uint32_t>(flat_.edges.size());
       flat_.edges.push_back(edge);
+      flat_.hidden.push_back(hidden);
     }
     made.end = static_cast<std::uint32_t>(flat_.edges.size());
     flat_.most_nodes = std::max(flat_.most_nodes, made.nodes);
@@ -155,7 +157,7 @@ class Reducing {
   }
 
   /// To the only edge that leads to it, where it is the only one to go on and the two can be one.
-  bool append(const Flat::Edge& edge) {
+  bool append(const Flat::Edge& edge, const Flat::Hidden& hidden) {
     if (in_[edge.from] != 1 || out_[edge.from] != 1) return false;
     Flat::Edge& before = flat_.edges[into_[edge.from]];
     const auto none = static_cast<std::uint32_t>(whole_.kernels.size());
@@ -170,8 +172,8 @@ class Reducing {
     before.slot = std::min(before.slot, edge.slot);
     if (before.beside == none) before.beside = edge.beside;
     before.wait += edge.wait;
-    before.share += edge.share;
-    before.slower += edge.slower;
+    flat_.hidden[into_[edge.from]].share += hidden.share;
+    flat_.hidden[into_[edge.from]].slower += hidden.slower;
     before.to = edge.to;
     into_[edge.to] = into_[edge.from];
     return true;

@@ -50,8 +50,8 @@ void Saddle::begin() {
     by.assign(tensor.nodes, kNone);
     for (std::uint32_t e = tensor.end; e-- > tensor.first;) {
       const Flat::Edge& edge = flat_.edges[e];
-      const double cost = rest[edge.to] + edge.wait + edge.share * now_.overlap[edge.beside] +
-                          edge.slower * now_.haste[edge.beside] +
+      const double cost = rest[edge.to] + edge.wait + flat_.hidden[e].share * now_.overlap[edge.beside] +
+                          flat_.hidden[e].slower * now_.haste[edge.beside] +
                           tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot];
       if (cost >= rest[edge.from]) continue;
       rest[edge.from] = cost;
@@ -129,13 +129,13 @@ void Saddle::set_steps() {
       const Flat::Edge& edge = flat_.edges[e];
       const std::uint32_t from = first_node_[t] + edge.from, to = first_node_[t] + edge.to;
       step_.edge[e] = tensor.size * (until[edge.end] - until[edge.first]) +
-                      (edge.slot < flat_.none() ? unit_.link[edge.slot] : 0) + edge.share + edge.slower +
-                      unit_.node[from] + unit_.node[to];
+                      (edge.slot < flat_.none() ? unit_.link[edge.slot] : 0) + flat_.hidden[e].share +
+                      flat_.hidden[e].slower + unit_.node[from] + unit_.node[to];
       step_.memory[edge.first] += tensor.size;
       step_.memory[edge.end] -= tensor.size;
       step_.link[edge.slot] += 1;
-      step_.overlap[edge.beside] += edge.share;
-      step_.haste[edge.beside] += edge.slower;
+      step_.overlap[edge.beside] += flat_.hidden[e].share;
+      step_.haste[edge.beside] += flat_.hidden[e].slower;
       step_.node[from] += 1;
       step_.node[to] += 1;
     }
@@ -235,10 +235,12 @@ void Saddle::move_edges() {
     asked[0] += 1;
     for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
       const Flat::Edge& edge = flat_.edges[e];
-      const bool beside = edge.beside != flat_.kernels.size();
+      const bool beside = flat_.is_beside(edge);
       double cost = edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
                     price[edge.from] + price[edge.to];
-      if (beside) cost += edge.share * now_.overlap[edge.beside] + edge.slower * now_.haste[edge.beside];
+      if (beside)
+        cost += flat_.hidden[e].share * now_.overlap[edge.beside] +
+                flat_.hidden[e].slower * now_.haste[edge.beside];
       const double before = now_.edge[e];
       const double after = std::max(0.0, before - rate * step_.edge[e] * cost);
       const double ahead = 2 * after - before, held = tensor.size * ahead;
@@ -249,8 +251,8 @@ void Saddle::move_edges() {
       asked[edge.from] -= ahead;
       asked[edge.to] += ahead;
       if (!beside) continue;
-      asked_.overlap[edge.beside] += edge.share * ahead;
-      asked_.haste[edge.beside] += edge.slower * ahead;
+      asked_.overlap[edge.beside] += flat_.hidden[e].share * ahead;
+      asked_.haste[edge.beside] += flat_.hidden[e].slower * ahead;
     }
     asked[tensor.nodes - 1] = 0;
   }
