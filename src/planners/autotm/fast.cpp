@@ -25,11 +25,12 @@ constexpr Trust kRound[] = {{1.1, 1}, {1, 0.5}, {1, 0}, {0, 0}};
 /// Of a placement that follows shares of paths.
 constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 
-/// Of the prices: the first few lead to a placement whose time the next need, and those to where shares of
-/// paths get further.
-constexpr std::uint64_t kFirstSteps = 15, kClimbSteps = 60;
+/// Of the prices alone, to where shares of paths get further.
+constexpr std::uint64_t kClimbSteps = 60;
+/// Over what is proven: where a climb aims.
+constexpr double kAim = 1.1;
 /// From one placement to the next.
-constexpr std::uint64_t kLeastSteps = 40, kMostSteps = 300;
+constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
 /// At the clock, and at the bound.
@@ -56,16 +57,13 @@ class FastSolver {
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
-    climb(kFirstSteps);
-    round();
-    climb(kClimbSteps);
-    round();
+    climb();
     Saddle saddle(reduction_.flat, best_prices_);
     for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
       balance(saddle, steps);
       look_at(saddle);
       rounds_ % 3 == 2 ? round() : follow();
-      exchange();
+      if (!is_late()) exchange();
     }
     result_.bound = bound();
     for (const double price : best_prices_.memory) result_.prices.push_back(price / flat_.unit);
@@ -83,9 +81,11 @@ class FastSolver {
     return result_.within_gap || is_over();
   }
 
-  void climb(std::uint64_t steps) {
-    for (std::uint64_t i = 1; i <= steps; ++i) {
-      ascent_.step(result_.time.count());
+  /// Towards a little more than what is proven: the first placement is far too slow to aim at.
+  void climb() {
+    for (std::uint64_t i = 1; i <= kClimbSteps; ++i) {
+      const double aim = ascent_.bound() > 0 ? ascent_.bound() * kAim : result_.time.count();
+      ascent_.step(std::min(aim, result_.time.count()));
       ++result_.iterations;
       if (i % kStepsPerLook == 0 && is_late()) break;
     }
