@@ -29,8 +29,10 @@ constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 constexpr std::uint64_t kClimbSteps = 60;
 /// Over what is proven: where a climb aims.
 constexpr double kAim = 1.1;
-/// From one placement to the next.
+/// From one placement to the next, of prices and shares.
 constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
+/// Of placements: what the relaxation says, the same with noise, by prices alone.
+constexpr std::uint64_t kKinds = 3;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
 /// At the clock, and at the bound.
@@ -62,7 +64,7 @@ class FastSolver {
     for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
       balance(saddle, steps);
       look_at(saddle);
-      rounds_ % 3 == 2 ? round() : follow();
+      rounds_ % kKinds == kKinds - 1 ? round() : follow();
       if (!is_late()) exchange();
     }
     result_.bound = bound();
@@ -104,7 +106,7 @@ class FastSolver {
 
   void take_bound(const Prices& prices) {
     const double bound = relaxation_.bound(prices);
-    if (bound <= best_bound_) return;
+    if (!(bound > best_bound_)) return;
     best_bound_ = bound;
     best_prices_ = prices;
   }
@@ -112,8 +114,6 @@ class FastSolver {
   /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it
   /// leads elsewhere.
   void round() {
-    reduction_.widen(best_prices_, prices_);
-    placement_.set_prices(prices_);
     const bool plain = rounds_++ % 2 == 0;
     const double hope = plain ? 0 : share(), fee = plain ? 0 : std::pow(share(), 3);
     for (Trust trust : kRound) {
@@ -124,7 +124,8 @@ class FastSolver {
     }
   }
 
-  /// Which tensors the relaxation is undecided about, and which paths it is for.
+  /// Which tensors the relaxation is undecided about, and which paths it is for; with some noise, so that
+  /// placements differ.
   void look_at(const Saddle& saddle) {
     std::fill(doubts_.begin(), doubts_.end(), 0.0);
     for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
@@ -133,7 +134,7 @@ class FastSolver {
       shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
     reduction_.widen(best_prices_, prices_);
     placement_.set_prices(prices_);
-    if (rounds_ % 3 == 0) return;
+    if (rounds_ % kKinds == 0) return;
     const double noise = share();
     for (double& one : shares_) one += noise * share();
   }

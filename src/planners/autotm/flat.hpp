@@ -57,6 +57,9 @@ struct Flat {
   /// Of a unit at one moment, about, in seconds: what all links are worth, spread evenly.
   double memory_worth() const;
 
+  bool asks(const Configuration& one, std::uint32_t link) const {
+    return (one.mask >> links[link].group & 1U) != 0;
+  }
   bool is_beside(const Edge& edge) const { return edge.beside != kernels.size(); }
   double time(const Edge& edge) const { return edge.wait + hidden_of(edge).share; }
   const Hidden& hidden_of(const Edge& edge) const {

@@ -38,8 +38,12 @@ class Saddle {
 
   /// Every path and configuration that is best at these prices, and what it costs.
   void begin();
+  void begin_tensor(std::uint32_t tensor);
+  void begin_kernel(std::uint32_t kernel);
   void set_units();
   void set_steps();
+  void add_tensor_sums(std::uint32_t tensor, const std::vector<double>& until);
+  void add_kernel_sums(std::uint32_t kernel);
   /// A step to the next point. Where nobody looks at that, on to the point it is pulled back to.
   template <bool looks>
   void advance();
@@ -64,7 +68,7 @@ class Saddle {
   const Flat& flat_;
   std::vector<std::uint32_t> first_node_;  ///< by tensor
   Point now_, next_, start_;
-  Point unit_;   ///< of each price: its square
+  Point unit_;   ///< of each price
   Point step_;   ///< of each coordinate
   Point asked_;  ///< by price: what is asked for beyond what there is
   std::vector<double> until_;
