@@ -12,6 +12,8 @@ constexpr int kPatience = 30;
 constexpr double kShrink = 0.7;
 constexpr double kFirstSlip = 0.2, kLeastSlip = 0.03, kLessSlip = 0.9;
 constexpr double kMemoryUnit = 2;
+/// Rates change little from one step to the next, and roots take time.
+constexpr std::uint64_t kStepsPerRate = 8;
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
@@ -24,7 +26,7 @@ double pull(double price, double broken, double most) {
 
 Ascent::Ascent(const Flat& flat)
     : relaxation_(flat), prices_(flat), best_prices_(flat), best_(-kAny), slip_(kFirstSlip) {
-  Kind link{&Prices::link, &Relaxation::Broken::link, kAny, {}, {}, {}};
+  Kind link{&Prices::link, &Relaxation::Broken::link, kAny, {}, {}, {}, {}};
   for (const Flat::Link& one : flat.links) link.scale.push_back(one.worth * one.worth);
   const double unit = kMemoryUnit * flat.memory_worth();
   add({&Prices::memory,
@@ -32,10 +34,12 @@ Ascent::Ascent(const Flat& flat)
        kAny,
        std::vector<double>(flat.moments, unit * unit),
        {},
+       {},
        {}});
   add(std::move(link));
-  Kind overlap{&Prices::overlap, &Relaxation::Broken::overlap, 1, {}, {}, {}};
+  Kind overlap{&Prices::overlap, &Relaxation::Broken::overlap, 1, {}, {}, {}, {}};
   for (const Flat::Kernel& kernel : flat.kernels) overlap.scale.push_back(kernel.overlaps ? 1 : 0);
+  if (std::find(overlap.scale.begin(), overlap.scale.end(), 1) == overlap.scale.end()) return;
   Kind haste = overlap;
   haste.prices = &Prices::haste;
   haste.broken = &Relaxation::Broken::haste;
@@ -44,7 +48,8 @@ Ascent::Ascent(const Flat& flat)
 }
 
 void Ascent::add(Kind kind) {
-  kind.mean.resize(kind.scale.size());
+  kind.squares.resize(kind.scale.size());
+  kind.rate.resize(kind.scale.size());
   kind.velocity.resize(kind.scale.size());
   kinds_.push_back(std::move(kind));
 }
@@ -74,21 +79,31 @@ void Ascent::remember(double bound) {
 
 double Ascent::measure(Kind& kind) {
   const std::vector<double>&prices = prices_.*kind.prices, &broken = relaxation_.broken().*kind.broken;
+  for (std::size_t i = 0; i < kind.scale.size(); ++i) {
+    const double force = pull(prices[i], broken[i], kind.most);
+    kind.squares[i] += kind.scale[i] * force * force;
+  }
+  if (steps_ < kStepsPerRate || steps_ % kStepsPerRate == 0) set_rates(kind);
   double sum = 0;
   for (std::size_t i = 0; i < kind.scale.size(); ++i) {
-    const double force = pull(prices[i], broken[i], kind.most), square = kind.scale[i] * force * force;
-    kind.mean[i] += (square - kind.mean[i]) / steps_;
-    if (square > 0) sum += square / std::sqrt(kind.mean[i]);
+    const double force = pull(prices[i], broken[i], kind.most);
+    sum += kind.rate[i] * force * force;
   }
   return sum;
+}
+
+/// Its unit over the root of the mean square of its pulls.
+void Ascent::set_rates(Kind& kind) {
+  const double steps = static_cast<double>(steps_);
+  for (std::size_t i = 0; i < kind.scale.size(); ++i)
+    kind.rate[i] = kind.squares[i] > 0 ? kind.scale[i] * std::sqrt(steps / kind.squares[i]) : 0;
 }
 
 void Ascent::move(Kind& kind, double length) {
   const std::vector<double>& broken = relaxation_.broken().*kind.broken;
   std::vector<double>& prices = prices_.*kind.prices;
   for (std::size_t i = 0; i < kind.scale.size(); ++i) {
-    const double scale = kind.mean[i] > 0 ? kind.scale[i] / std::sqrt(kind.mean[i]) : 0;
-    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * scale * broken[i];
+    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * kind.rate[i] * broken[i];
     prices[i] = std::clamp(prices[i] + kind.velocity[i], 0.0, kind.most);
   }
 }

@@ -28,7 +28,8 @@ class Ascent {
     std::vector<double> Relaxation::Broken::*broken;
     double most;                   ///< that a price can be
     std::vector<double> scale;     ///< by price: the square of its unit
-    std::vector<double> mean;      ///< by price: of the squares of its pulls in that unit, over all steps
+    std::vector<double> squares;   ///< by price: of its pulls in that unit, over all steps
+    std::vector<double> rate;      ///< by price: how fast it goes for one unit of pull
     std::vector<double> velocity;  ///< by price
   };
 
@@ -36,6 +37,7 @@ class Ascent {
   void remember(double bound);
   /// The square of the direction's length.
   double measure(Kind& kind);
+  void set_rates(Kind& kind);
   void move(Kind& kind, double length);
 
   Relaxation relaxation_;
@@ -45,7 +47,7 @@ class Ascent {
   double factor_ = 1;
   double slip_;  ///< what the ball loses of its velocity in a step
   int stalled_ = 0;
-  double steps_ = 0;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace terrace::autotm

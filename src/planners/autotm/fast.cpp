@@ -4,20 +4,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "planners/autotm/ascent.hpp"
+#include "planners/autotm/exchange.hpp"
 #include "planners/autotm/placement.hpp"
+#include "planners/autotm/reduction.hpp"
+#include "planners/autotm/saddle.hpp"
 
 namespace terrace::autotm {
 namespace {
 
-/// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
-constexpr Trust kRound[] = {{1.1, 1}, {1, 1}, {1, 0.5}, {1, 0}, {0.9, 0}, {0, 0}};
+/// Of the gap: what a bound may give away for fewer configurations.
+constexpr double kSlack = 0.2;
 
-/// Of the prices from one placement to the next.
-constexpr std::uint64_t kFirstSteps = 30, kMostSteps = 300;
-/// At the clock.
+/// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
+constexpr Trust kRound[] = {{1.1, 1}, {1, 0.5}, {1, 0}, {0, 0}};
+
+/// Of a placement that follows shares of paths.
+constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
+
+/// Of the prices alone, to where shares of paths get further.
+constexpr std::uint64_t kClimbSteps = 60;
+/// Over what is proven: where a climb aims.
+constexpr double kAim = 1.1;
+/// From one placement to the next, of prices and shares.
+constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
+/// Of placements: what the relaxation says, the same with noise, by prices alone.
+constexpr std::uint64_t kKinds = 3;
+/// To improve a placement, beside some for every tensor.
+constexpr std::uint64_t kLeastAttempts = 50;
+/// At the clock, and at the bound.
 constexpr std::uint64_t kStepsPerLook = 10;
 
 class FastSolver {
@@ -26,37 +44,71 @@ class FastSolver {
       : instance_(instance),
         options_(options),
         flat_(flatten(instance)),
+        reduction_(flat_, kSlack * options.gap),
         placement_(flat_),
-        ascent_(flat_),
+        exchange_(flat_, placement_),
+        doubts_(flat_.tensors.size()),
+        shares_(flat_.edges.size()),
+        ascent_(reduction_.flat),
+        relaxation_(reduction_.flat),
+        best_prices_(reduction_.flat),
+        prices_(flat_),
         random_(options.seed),
         start_(steady_clock().now()) {}
 
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
-    std::uint64_t steps = kFirstSteps;
-    while (true) {
-      climb(steps);
-      round();
-      result_.bound = Seconds{std::clamp(ascent_.bound(), 0.0, result_.time.count())};
-      result_.within_gap = result_.gap() <= options_.gap;
-      if (result_.within_gap || is_over()) break;
-      steps = std::min(steps + steps / 2, kMostSteps);
+    climb();
+    Saddle saddle(reduction_.flat, best_prices_);
+    for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
+      balance(saddle, steps);
+      look_at(saddle);
+      rounds_ % kKinds == kKinds - 1 ? round() : follow();
+      if (!is_late()) exchange();
     }
-    for (const double price : ascent_.prices().memory) result_.prices.push_back(price / flat_.unit);
+    result_.bound = bound();
+    for (const double price : best_prices_.memory) result_.prices.push_back(price / flat_.unit);
     return std::move(result_);
   }
 
  private:
   bool is_late() const { return steady_clock().now() - start_ >= options_.time; }
   bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
+  Seconds bound() const { return Seconds{std::clamp(best_bound_, 0.0, result_.time.count())}; }
 
-  void climb(std::uint64_t steps) {
-    for (std::uint64_t i = 1; i <= steps; ++i) {
-      ascent_.step(result_.time.count());
+  bool is_done() {
+    result_.bound = bound();
+    result_.within_gap = result_.gap() <= options_.gap;
+    return result_.within_gap || is_over();
+  }
+
+  /// Towards a little more than what is proven: the first placement is far too slow to aim at.
+  void climb() {
+    for (std::uint64_t i = 1; i <= kClimbSteps; ++i) {
+      const double aim = ascent_.bound() > 0 ? ascent_.bound() * kAim : result_.time.count();
+      ascent_.step(std::min(aim, result_.time.count()));
       ++result_.iterations;
-      if (i % kStepsPerLook == 0 && is_late()) return;
+      if (i % kStepsPerLook == 0 && is_late()) break;
     }
+    best_bound_ = ascent_.bound();
+    best_prices_ = ascent_.prices();
+  }
+
+  void balance(Saddle& saddle, std::uint64_t steps) {
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      ++result_.iterations;
+      if (!saddle.step()) continue;
+      take_bound(saddle.prices());
+      if (is_late()) return;
+    }
+  }
+
+  void take_bound(const Prices& prices) {
+    const double bound = relaxation_.bound(prices);
+    if (!(bound > best_bound_)) return;
+    best_bound_ = bound;
+    best_prices_ = prices;
   }
 
   /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it
@@ -67,17 +119,58 @@ class FastSolver {
     for (Trust trust : kRound) {
       trust.hope = hope;
       trust.fee = fee * trust.memory;
-      placement_.sweep(ascent_.prices(), trust, random_);
+      placement_.sweep(trust, random_);
       if (trust.link == 0) keep();
     }
+  }
+
+  /// Which tensors the relaxation is undecided about, and which paths it is for; with some noise, so that
+  /// placements differ.
+  void look_at(const Saddle& saddle) {
+    std::fill(doubts_.begin(), doubts_.end(), 0.0);
+    for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
+      doubts_[reduction_.tensors[t]] = saddle.doubt(static_cast<std::uint32_t>(t));
+    for (std::size_t e = 0; e < shares_.size(); ++e)
+      shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
+    reduction_.widen(best_prices_, prices_);
+    placement_.set_prices(prices_);
+    if (rounds_ % kKinds == 0) return;
+    const double noise = share();
+    for (double& one : shares_) one += noise * share();
+  }
+
+  /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
+  void follow() {
+    ++rounds_;
+    std::vector<std::uint32_t> order = reduction_.tensors;
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const std::uint32_t t : order) placement_.follow(t, shares_);
+    }
+    for (const Trust trust : kFollowed) {
+      placement_.sweep(trust, random_);
+      keep();
+    }
+  }
+
+  /// Improves the best placement.
+  void exchange() {
+    exchange_.set_doubts(doubts_);
+    best_->set_prices(prices_);
+    exchange_.run(*best_, kLeastAttempts + flat_.tensors.size() / 16, random_);
+    if (best_->time() < result_.time.count()) take(*best_);
   }
 
   double share() { return static_cast<double>(random_.below(1000)) / 1000; }
 
   void keep() {
-    const double time = placement_.time();
-    if (result_.time.count() > 0 && time >= result_.time.count()) return;
-    result_.solution = placement_.solution();
+    if (result_.time.count() > 0 && placement_.time() >= result_.time.count()) return;
+    best_.emplace(placement_);
+    take(placement_);
+  }
+
+  void take(const Placement& placement) {
+    result_.solution = placement.solution();
     result_.time = step_time(instance_, result_.solution);
   }
 
@@ -97,8 +190,17 @@ class FastSolver {
   const Instance& instance_;
   const FastOptions& options_;
   Flat flat_;
+  Reduction reduction_;
   Placement placement_;
+  std::optional<Placement> best_;
+  Exchange exchange_;
+  std::vector<double> doubts_;  ///< by tensor
+  std::vector<double> shares_;  ///< by edge
   Ascent ascent_;
+  Relaxation relaxation_;
+  double best_bound_ = 0;
+  Prices best_prices_;
+  Prices prices_;  ///< the same for all links of the whole problem
   SplitMix random_;
   Clock::Time start_;
   FastResult result_;

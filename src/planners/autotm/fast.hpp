@@ -3,8 +3,9 @@
 // Taken alone a tensor's best path is a shortest one and a kernel's best configuration a minimum. What
 // couples them is relaxed and priced: a byte of fast memory at each moment, an operand's place in fast
 // memory, and for each kernel how much of its time is that of the moves beside it. Any prices give a lower
-// bound of every solution's time (relaxation.hpp); better prices are climbed to (ascent.hpp), and placements
-// are made along them (placement.hpp). Why so, with figures: docs/planners/autotm-solver.md.
+// bound of every solution's time (relaxation.hpp). On a smaller problem (reduction.hpp) good prices are
+// climbed to (ascent.hpp), better ones come with shares of paths (saddle.hpp). Placements are made along both
+// (placement.hpp) and improved (exchange.hpp). Why so, with figures: docs/planners/autotm-solver.md.
 #pragma once
 
 #include <limits>

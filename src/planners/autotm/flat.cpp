@@ -140,7 +140,8 @@ class Flattening {
   void add_edge(const FlowGraph& graph, std::size_t tensor, std::size_t index) {
     const Edge& edge = graph.edges[index];
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
-    Flat::Edge made{edge.from, edge.to, 0, 0, flat_.none(), kernels, edge.time.count(), 0, 0};
+    Flat::Edge made{edge.from, edge.to, 0, 0, flat_.none(), kernels, edge.time.count()};
+    Flat::Hidden hidden{0, 0};
     if (edge.first <= edge.last) {
       made.first = edge.first;
       made.end = edge.last + 1;
@@ -150,20 +151,22 @@ class Flattening {
       Flat::Kernel& kernel = flat_.kernels[made.beside];
       kernel.overlaps = true;
       if (kernel.first < kernel.end) {
-        made.share = std::min(made.wait, flat_.configurations[kernel.end - 1].time);
-        made.slower = made.share - std::min(made.wait, flat_.configurations[kernel.first].time);
+        hidden.share = std::min(made.wait, flat_.configurations[kernel.end - 1].time);
+        hidden.slower = hidden.share - std::min(made.wait, flat_.configurations[kernel.first].time);
       }
-      made.wait -= made.share;
+      made.wait -= hidden.share;
     }
     const std::uint32_t link = edge.use == kNone ? kNone : link_[tensor][edge.use];
     if (link != kNone) made.slot = edge.tier == kFast ? link : flat_.none() + 1 + link;
     flat_.edges.push_back(made);
+    flat_.hidden.push_back(hidden);
     flat_.original.push_back(static_cast<std::uint32_t>(index));
   }
 
   void add_end(const FlowGraph& graph, std::uint32_t node) {
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
-    flat_.edges.push_back({node, graph.nodes, 0, 0, flat_.none(), kernels, 0, 0, 0});
+    flat_.edges.push_back({node, graph.nodes, 0, 0, flat_.none(), kernels, 0});
+    flat_.hidden.push_back({0, 0});
     flat_.original.push_back(kNone);
   }
 

@@ -22,10 +22,11 @@ struct Flat {
     std::uint32_t slot;
     std::uint32_t beside;  ///< the kernel that the move overlaps with; kernels.size(): none
     double wait;           ///< of the move, in seconds, what no kernel can hide
-    double share;          ///< of the move, in seconds, what the kernel beside it may hide
-    double slower;         ///< of the share, what it may only hide where it takes longer than it could
-
-    double time() const { return wait + share; }
+  };
+  /// Of a move, in seconds.
+  struct Hidden {
+    double share;   ///< what the kernel beside it may hide
+    double slower;  ///< of the share, what it may only hide where it takes longer than it could
   };
   struct Tensor {
     std::uint32_t first, end;  ///< of edges
@@ -56,7 +57,17 @@ struct Flat {
   /// Of a unit at one moment, about, in seconds: what all links are worth, spread evenly.
   double memory_worth() const;
 
+  bool asks(const Configuration& one, std::uint32_t link) const {
+    return (one.mask >> links[link].group & 1U) != 0;
+  }
+  bool is_beside(const Edge& edge) const { return edge.beside != kernels.size(); }
+  double time(const Edge& edge) const { return edge.wait + hidden_of(edge).share; }
+  const Hidden& hidden_of(const Edge& edge) const {
+    return hidden[static_cast<std::size_t>(&edge - edges.data())];
+  }
+
   std::vector<Edge> edges;
+  std::vector<Hidden> hidden;           ///< by edge
   std::vector<std::uint32_t> original;  ///< by edge, its place in the tensor's edges; kNone: ends a path
   std::vector<Tensor> tensors;
   std::vector<Configuration> configurations;

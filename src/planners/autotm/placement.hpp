@@ -7,9 +7,11 @@
 // truth.
 #pragma once
 
+#include <span>
+
 #include "base/random.hpp"
+#include "planners/autotm/loads.hpp"
 #include "planners/autotm/relaxation.hpp"
-#include "planners/occupancy.hpp"
 
 namespace terrace::autotm {
 
@@ -38,27 +40,43 @@ class Placement {
   /// The moment that takes most, and what it cannot do without. pre: just made
   Shortage shortage();
 
-  /// Every tensor chooses once, in random order. pre: complete and not overfull; it stays so
-  void sweep(const Prices& prices, Trust trust, SplitMix& random);
+  using Path = std::vector<std::uint32_t>;  ///< as edges
 
-  double time() const;
+  /// What they say from now on. Borrowed.
+  void set_prices(const Prices& prices);
+  void set_trust(Trust trust) { trust_ = trust; }
+  /// A tensor takes its best path. pre: complete and not overfull; it stays so
+  void choose(std::uint32_t tensor);
+  /// It takes the path with most of its edges' shares. pre: as above
+  void follow(std::uint32_t tensor, std::span<const double> shares);
+  /// Every tensor chooses once, in random order. pre: as above
+  void sweep(Trust trust, SplitMix& random);
+  /// Some tensors take other paths, all at once. Whether that fits; else it is for the caller to go back.
+  bool exchange(std::span<const std::uint32_t> tensors, std::span<const Path> paths);
+
+  const Path& path(std::uint32_t tensor) const { return paths_[tensor]; }
+  double time() const { return time_; }
   Solution solution() const;
 
  private:
-  using Path = std::vector<std::uint32_t>;
-
   /// Fills path_ with a shortest path where there is one. `cost(edge, limit)` may be infinite, and is of no
   /// use from `limit` on.
   template <class Cost>
   bool find(const Flat::Tensor& tensor, Cost cost);
+  /// Takes the shortest path that fits, or stays. pre: removed from before_
+  template <class Cost>
+  void settle(std::uint32_t tensor, Cost cost);
+  void shuffle(SplitMix& random);
   bool can_avoid(const Flat::Tensor& tensor, std::uint32_t moment);
   std::int64_t least_scratch(std::uint32_t moment) const;
 
-  void choose(std::uint32_t tensor);
-  /// Leaves the kernels it is linked to without scratch, until it is added again.
+  /// Leaves the kernels it is linked to without scratch, until they are configured again.
   void remove(std::uint32_t tensor);
-  /// Whether its kernels have configurations that fit.
-  bool add(std::uint32_t tensor, const Path& path);
+  void add(std::uint32_t tensor, const Path& path);
+  /// The kernels it is linked to. Whether they have configurations that fit.
+  bool configure_kernels(std::uint32_t tensor);
+  /// Where the tensor lies, and where its kernels have their scratch.
+  bool has_room(std::uint32_t tensor) const;
 
   std::uint32_t link(const Flat::Edge& edge) const;
   /// What each link of a tensor costs its kernel in either tier.
@@ -67,29 +85,36 @@ class Placement {
   bool fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
 
   std::int64_t room(std::uint32_t kernel) const;
-  std::uint64_t slow_groups(std::uint32_t kernel) const;
+  /// Groups of which some link is in slow memory, or all but for one link.
+  std::uint64_t slow_groups(std::uint32_t kernel, std::uint32_t but = kNone) const;
   double cost(std::uint32_t kernel, std::uint32_t configuration) const;
   /// The best with these groups in slow memory and so many bytes left for scratch, or kNone.
   std::uint32_t configure(std::uint32_t kernel, std::uint64_t slow, std::int64_t left) const;
-  void take_scratch(std::uint32_t kernel, std::int64_t sign);
+  void hold_scratch(std::uint32_t kernel, std::int64_t bytes);
   bool set_configuration(std::uint32_t kernel);
+  double kernel_time(std::uint32_t kernel) const;
+  void move_beside(std::uint32_t kernel, double time);
+  double memory_cost(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
 
   const Flat& flat_;
-  Occupancy occupancy_;
+  Loads loads_;
   std::vector<Path> paths_;                   ///< by tensor, as edges
-  std::vector<bool> fast_;                    ///< by link
+  std::vector<std::uint8_t> fast_;            ///< by link: whether it is
   std::vector<std::uint32_t> configuration_;  ///< by kernel
+  std::vector<std::int64_t> scratch_;         ///< by kernel: bytes that it holds
   std::vector<double> beside_;                ///< by kernel: moves, in seconds
+  double time_ = 0;                           ///< of the step
   bool is_complete_ = true;
 
-  // Of the sweep that is going on.
   const Prices* prices_ = nullptr;
   Trust trust_;
+  double fee_;                     ///< that memory is worth on average
   std::vector<double> until_;      ///< price of a unit at all moments before this one
   std::vector<double> worth_;      ///< by slot
   std::vector<double> least_;      ///< by node
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
-  Path path_;
+  Path path_, before_;
+  std::vector<std::uint32_t> order_;  ///< of tensors in a sweep
 };
 
 }  // namespace terrace::autotm

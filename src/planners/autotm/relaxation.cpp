@@ -16,12 +16,7 @@ constexpr double kRounding = 1e-9;
 }  // namespace
 
 void Prices::share_overlap() {
-  for (std::size_t k = 0; k < overlap.size(); ++k) {
-    const double over = (overlap[k] + haste[k] - 1) / 2;
-    if (over <= 0) continue;
-    overlap[k] = std::clamp(overlap[k] - over, 0.0, 1.0);
-    haste[k] = 1 - overlap[k];
-  }
+  for (std::size_t k = 0; k < overlap.size(); ++k) autotm::share_overlap(overlap[k], haste[k]);
 }
 
 Prices::Prices(const Flat& flat)
@@ -64,9 +59,12 @@ double Relaxation::add_tensor(const Flat::Tensor& tensor, const Prices& prices) 
   least_[0] = 0;
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
     const Flat::Edge& edge = flat_.edges[e];
-    const double cost = least_[edge.from] + edge.wait + edge.share * prices.overlap[edge.beside] +
-                        edge.slower * prices.haste[edge.beside] +
-                        tensor.size * (until_[edge.end] - until_[edge.first]) - prices.link[edge.slot];
+    double cost = least_[edge.from] + edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) -
+                  prices.link[edge.slot];
+    if (flat_.is_beside(edge)) {
+      cost += flat_.hidden[e].share * prices.overlap[edge.beside] +
+              flat_.hidden[e].slower * prices.haste[edge.beside];
+    }
     if (cost < least_[edge.to]) {
       least_[edge.to] = cost;
       by_[edge.to] = e;
@@ -81,8 +79,9 @@ void Relaxation::take(const Flat::Tensor& tensor, const Flat::Edge& edge) {
   broken_.memory[edge.first] += tensor.size;
   broken_.memory[edge.end] -= tensor.size;
   broken_.link[edge.slot] -= 1;
-  broken_.overlap[edge.beside] += edge.share;
-  broken_.haste[edge.beside] += edge.slower;
+  if (!flat_.is_beside(edge)) return;
+  broken_.overlap[edge.beside] += flat_.hidden_of(edge).share;
+  broken_.haste[edge.beside] += flat_.hidden_of(edge).slower;
 }
 
 double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {

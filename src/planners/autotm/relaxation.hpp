@@ -18,11 +18,19 @@
 // broken by the paths and configurations taken is the direction in which its price should go.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "planners/autotm/flat.hpp"
 
 namespace terrace::autotm {
+
+/// Into the triangle of nu and xi that are at least 0 and at most 1 together.
+inline void share_overlap(double& overlap, double& haste) {
+  const double over = std::max(0.0, (overlap + haste - 1) / 2);
+  overlap = std::clamp(overlap - over, 0.0, 1.0);
+  haste = std::clamp(haste - over, 0.0, 1 - overlap);
+}
 
 struct Prices {
   std::vector<double> memory;   ///< mu >= 0, by moment, of the unit of memory

@@ -1,0 +1,120 @@
+// The paper's conventional networks (001 Table 1) in its shares of fast memory, and models that run here.
+#pragma once
+
+#include "autotm_solve.hpp"
+#include "planned_training.hpp"
+#include "terrace/models.hpp"
+
+namespace terrace::bench {
+
+struct AutotmNetwork {
+  const char* name;
+  std::int64_t batch;
+  /// 001 Table 3, seconds of all its solves: at 8:1, 4:1 and 1:1, static and synchronous.
+  const char* paper[2][3];
+};
+
+constexpr AutotmNetwork kNetworks[] = {
+    {"vgg19", 2048, {{"0.40 (1)", "0.70 (2)", "0.82 (2)"}, {"2.5 (5)", "1.7 (3)", "0.94 (2)"}}},
+    {"inception4", 1024, {{"37.9 (5)", "16.4 (2)", "13.7 (2)"}, {"50.3 (6)", "15.3 (2)", "16.4 (2)"}}},
+    {"resnet200", 512, {{"2846 (2)", "3105 (3)", "91.9 (1)"}, {"710 (2)", "571 (2)", "79.9 (2)"}}},
+    {"densenet264", 512, {{"3307 (1)", "2727 (1)", "2582 (1)"}, {"1448 (3)", "2021 (3)", "1404 (2)"}}}};
+constexpr unsigned kRatios[] = {8, 4, 1};
+
+inline const char* name_of(autotm::Formulation formulation) {
+  constexpr const char* kNames[] = {"static", "sync", "async"};
+  return kNames[static_cast<int>(formulation)];
+}
+
+/// The paper's machine, with its copies so many times slower.
+inline Machine autotm_machine(double slower) {
+  Machine machine = machine_preset("optane-autotm").value();
+  for (Link& link : machine.links) {
+    for (SizedRate& sized : link.rates) sized.rate.value /= slower;
+  }
+  return machine;
+}
+
+inline AutotmProblem network_problem(const AutotmNetwork& network, double slower) {
+  Graph graph = build_model(network.name, {.batch = network.batch}).value();
+  return {share_in_place(schedule(std::move(graph))), autotm_machine(slower)};
+}
+
+/// Those that were asked for; a quick run takes the two smallest.
+inline std::vector<AutotmNetwork> networks_of(const AutotmRequest& asked) {
+  std::vector<AutotmNetwork> all;
+  for (const AutotmNetwork& one : kNetworks) {
+    if (asked.quick && all.size() == 2) break;
+    if (asked.network.empty() || asked.network == one.name) all.push_back(one);
+  }
+  return all;
+}
+
+inline std::vector<unsigned> ratios_of(const AutotmRequest& asked) {
+  return asked.quick ? std::vector<unsigned>{4} : std::vector<unsigned>(kRatios, kRatios + 3);
+}
+
+inline json table3(const AutotmRequest& asked) {
+  print_head("Static and synchronous (001 Table 3)", kColumns);
+  json rows = json::array();
+  for (const AutotmNetwork& network : networks_of(asked)) {
+    const AutotmProblem problem = network_problem(network, 1);
+    for (const auto formulation : {autotm::Formulation::fixed, autotm::Formulation::synchronous}) {
+      for (const unsigned ratio : ratios_of(asked)) {
+        const std::size_t column = ratio == 8 ? 0 : ratio == 4 ? 1 : 2;
+        rows.push_back(solve_row(asked, problem.request(ratio), formulation,
+                                 fmt::format("{} {} {}:1", network.name, name_of(formulation), ratio),
+                                 network.paper[static_cast<int>(formulation)][column], Seconds{5},
+                                 Seconds{5}));
+      }
+    }
+  }
+  return rows;
+}
+
+inline json async(AutotmRequest asked) {
+  print_head("Asynchronous; x4: with copies four times slower", kColumns);
+  asked.rounds = 1;
+  json rows = json::array();
+  for (const AutotmNetwork& network : networks_of(asked)) {
+    for (const double slower : {1.0, 4.0}) {
+      const AutotmProblem problem = network_problem(network, slower);
+      for (const unsigned ratio : ratios_of(asked)) {
+        rows.push_back(solve_row(asked, problem.request(ratio), autotm::Formulation::asynchronous,
+                                 fmt::format("{} async{} {}:1", network.name, slower > 1 ? " x4" : "", ratio),
+                                 "", Seconds{10}, Seconds{10}));
+      }
+    }
+  }
+  return rows;
+}
+
+/// Kernels measured on this computer, with slower memory emulated: noisy, and not always slower with less
+/// fast memory.
+inline json measured(const AutotmRequest& asked) {
+  print_head("Profiles measured here, slower memory emulated", kColumns);
+  json rows = json::array();
+  const std::pair<const char*, int> models[] = {{"mobilenet", 8}, {"resnet50", 8}, {"lstm", 20}};
+  for (const auto& [model, batch] : models) {
+    if (asked.quick && !rows.empty()) break;
+    if (!asked.network.empty() && asked.network != model) continue;
+    const json task{{"model", model},
+                    {"batch", batch},
+                    {"sequence", nullptr},
+                    {"threads", 2},
+                    {"slow", "emulated:16GiB,read=6GB/s,write=3GB/s,latency=300ns"}};
+    const Graph graph = graph_of(task);
+    const Workload workload = prepare(workload_request(task, graph)).value();
+    const Profile profile = profile_of(workload, budget_of(workload, "20%").value()).value();
+    const AutotmProblem problem(workload.graph(), workload.machine, profile);
+    for (const auto formulation :
+         {autotm::Formulation::fixed, autotm::Formulation::synchronous, autotm::Formulation::asynchronous}) {
+      rows.push_back(solve_row(asked, problem.request(4), formulation,
+                               fmt::format("{} {} {} 4:1", model, batch, name_of(formulation)), "",
+                               Seconds{5}, Seconds{5}));
+    }
+  }
+  return rows;
+}
+
+}  // namespace terrace::bench

@@ -1,0 +1,179 @@
+// One placement problem of AutoTM, solved by prices and by CBC: how long each takes to prove a gap.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "graph/passes.hpp"
+#include "planners/autotm/cbc.hpp"
+#include "planners/autotm/fast.hpp"
+#include "planners/autotm/program.hpp"
+#include "report.hpp"
+#include "terrace/lifetimes.hpp"
+
+namespace terrace::bench {
+
+using nlohmann::json;
+
+/// What one run of the benchmark asks for.
+struct AutotmRequest {
+  bool quick = false;
+  bool full = false;    ///< CBC is asked for 0.1%, too
+  std::string only;     ///< parts, with commas between and around them; empty: all
+  std::string network;  ///< empty: all
+  Seconds cbc{60};      ///< how long CBC may take for a row; 0: it is not asked
+  int rounds = 3;       ///< of ours, to 1%
+};
+
+constexpr double kUsualGap = 0.01, kSmallGap = 0.001;
+
+/// A graph in a share of its peak on some machine. Owns what a request refers to.
+class AutotmProblem {
+ public:
+  AutotmProblem(Graph graph, Machine machine) : AutotmProblem(std::move(graph), std::move(machine), {}) {}
+  AutotmProblem(Graph graph, Machine machine, std::optional<Profile> profile)
+      : graph_(std::move(graph)),
+        machine_(std::move(machine)),
+        profile_(profile ? *std::move(profile) : estimate(graph_, machine_)),
+        peak_(Lifetimes(graph_).peak_bytes()) {}
+
+  const Graph& graph() const { return graph_; }
+
+  /// `slow`:1, as the paper writes it: one part of so many and one is fast memory.
+  PlanRequest request(unsigned slow) const {
+    PlanRequest request{graph_, machine_, profile_, {}};
+    for (const MachineTier& tier : machine_.tiers) request.budget.push_back(tier.capacity);
+    request.budget[0] = std::min(request.budget[0], peak_ / (slow + 1));
+    return request;
+  }
+
+ private:
+  Graph graph_;
+  Machine machine_;
+  Profile profile_;
+  Bytes peak_;
+};
+
+template <class Work>
+double seconds_of(const Work& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// What a solver did with one problem.
+struct Outcome {
+  double seconds = 0, gap = 0;
+  bool reached = false;
+  json row() const { return {{"seconds", seconds}, {"gap", gap}, {"reached", reached}}; }
+};
+
+/// Solutions are checked: a time that is not that of the solution, or memory beyond the capacity, is no
+/// result.
+inline void require_valid(const autotm::Instance& instance, const autotm::Solution& solution, Seconds time) {
+  for (const Bytes bytes : occupancy(instance, solution)) {
+    if (bytes > instance.capacity) throw std::runtime_error("a solution takes more than the capacity");
+  }
+  if (step_time(instance, solution) != time) throw std::runtime_error("a solution's time is another");
+}
+
+inline Outcome solve_ours(const autotm::Instance& instance, double gap, Seconds limit,
+                          std::uint64_t& iterations) {
+  Outcome outcome;
+  autotm::FastOptions options;
+  options.gap = gap;
+  options.time = limit;
+  std::optional<autotm::FastResult> result;
+  outcome.seconds = seconds_of([&] { result = solve_fast(instance, options).value(); });
+  require_valid(instance, result->solution, result->time);
+  outcome.gap = result->gap();
+  outcome.reached = result->within_gap;
+  iterations = result->iterations;
+  return outcome;
+}
+
+/// Several times; the median of the seconds, and whether all came there.
+inline json solve_ours(const autotm::Instance& instance, double gap, Seconds limit, int rounds) {
+  std::vector<double> seconds, gaps;
+  bool reached = true;
+  std::uint64_t iterations = 0;
+  for (int i = 0; i < rounds; ++i) {
+    const Outcome one = solve_ours(instance, gap, limit, iterations);
+    seconds.push_back(one.seconds);
+    gaps.push_back(one.gap);
+    reached = reached && one.reached;
+  }
+  json row = Outcome{median(seconds), median(gaps), reached}.row();
+  row["spread"] = spread(seconds);
+  row["iterations_per_second"] = static_cast<double>(iterations) / seconds.back();
+  return row;
+}
+
+/// Null where there is no CBC in this build or it was not to be asked. Without a solution its gap is null.
+inline json solve_cbc(const PlanRequest& request, const autotm::Instance& instance, double gap,
+                      Seconds limit) {
+  if (!autotm::has_cbc() || limit.count() <= 0) return nullptr;
+  Outcome outcome;
+  bool found = false;
+  outcome.seconds = seconds_of([&] {
+    const auto solved = solve_exactly(request, instance, autotm::Linking::tight, {gap, limit});
+    found = solved.ok();
+    if (!found) return;
+    outcome.gap = solved->gap();
+    outcome.reached = solved->proven;
+  });
+  json row = outcome.row();
+  if (!found) row["gap"] = nullptr;
+  return row;
+}
+
+inline void print_line(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+/// A table's head, as Markdown.
+inline void print_head(const std::string& title, const std::string& columns) {
+  std::string rule = "|";
+  for (const char c : columns.substr(1)) {
+    if (c == '|') rule += "---|";
+  }
+  print_line("\n" + title + "\n\n" + columns + "\n" + rule);
+}
+
+/// Seconds where the gap was proved, else the gap at the limit.
+inline std::string text_of(const json& outcome) {
+  if (outcome.is_null()) return "not asked";
+  if (outcome.at("reached").get<bool>()) return fmt::format("{:.2f}", outcome.at("seconds").get<double>());
+  if (outcome.at("gap").is_null()) return fmt::format(">{:.0f}, none", outcome.at("seconds").get<double>());
+  return fmt::format(">{:.0f}, {:.2f}%", outcome.at("seconds").get<double>(),
+                     100 * outcome.at("gap").get<double>());
+}
+
+/// Everything about one problem, as a row of a table that starts with `label`.
+inline json solve_row(const AutotmRequest& asked, const PlanRequest& request, autotm::Formulation formulation,
+                      const std::string& label, const std::string& paper, Seconds usual_limit,
+                      Seconds small_limit) {
+  std::optional<autotm::Instance> instance;
+  const double making =
+      seconds_of([&] { instance = make_instance(request, formulation, request.budget[0]).value(); });
+  json row{{"row", label}, {"kernels", instance->kernels.size()}, {"instance_seconds", making}};
+  row["ours"] = solve_ours(*instance, kUsualGap, usual_limit, asked.rounds);
+  row["ours_small"] = solve_ours(*instance, kSmallGap, small_limit, 1);
+  row["cbc"] = solve_cbc(request, *instance, kUsualGap, asked.cbc);
+  row["cbc_small"] = asked.full ? solve_cbc(request, *instance, kSmallGap, asked.cbc) : json(nullptr);
+  print_line(fmt::format("| {} | {} | {} | {} | {} | {} | {} | {:.0f} |", label, instance->kernels.size(),
+                         text_of(row["ours"]), text_of(row["ours_small"]), text_of(row["cbc"]),
+                         text_of(row["cbc_small"]), paper,
+                         row["ours_small"]["iterations_per_second"].get<double>()));
+  return row;
+}
+
+constexpr const char* kColumns =
+    "| problem | kernels | ours, s to 1% | ours, s to 0.1% | CBC, s to 1% | CBC, s to 0.1% | paper, s | "
+    "iterations/s |";
+
+}  // namespace terrace::bench

@@ -1,0 +1,235 @@
+#include "planners/autotm/saddle.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace terrace::autotm {
+namespace {
+
+constexpr std::uint64_t kStepsPerLook = 20;
+constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
+
+}  // namespace
+
+Saddle::Saddle(const Flat& flat, const Prices& prices)
+    : flat_(flat), until_(flat.moments + 1), prices_(prices) {
+  std::uint32_t nodes = 0;
+  for (const Flat::Tensor& tensor : flat.tensors) {
+    first_node_.push_back(nodes);
+    nodes += tensor.nodes;
+  }
+  const std::size_t kernels = flat.kernels.size();
+  now_.edge.resize(flat.edges.size());
+  now_.configuration.resize(flat.configurations.size());
+  now_.memory = prices.memory;
+  now_.memory.resize(flat.moments + 1);
+  now_.link = prices.link;
+  now_.overlap = prices.overlap;
+  now_.haste = prices.haste;
+  now_.node.resize(nodes);
+  now_.kernel.resize(kernels);
+  next_ = asked_ = unit_ = step_ = now_;
+  set_units();
+  set_steps();
+  for (const Flat::Kernel& kernel : flat.kernels) overlaps_ = overlaps_ || kernel.overlaps;
+  begin();
+  start_ = next_ = now_;
+}
+
+double Saddle::doubt(std::uint32_t tensor) const {
+  double most = 0;
+  for (std::uint32_t e = flat_.tensors[tensor].first; e < flat_.tensors[tensor].end; ++e)
+    most = std::max(most, std::min(next_.edge[e], 1 - next_.edge[e]));
+  return most;
+}
+
+bool Saddle::step() {
+  ++steps_;
+  ++stretch_;
+  away_ = static_cast<double>(stretch_) / static_cast<double>(stretch_ + 1);
+  if (stretch_ != 1 && stretch_ % kStepsPerLook != 0) {
+    advance<false>();
+    return false;
+  }
+  advance<true>();
+  show_prices();
+  if (is_settled()) {
+    restart();
+  } else {
+    pull_back();
+  }
+  return true;
+}
+
+/// How much the latest step changed decides whether a new stretch begins.
+bool Saddle::is_settled() {
+  const Lengths moved = distance(now_, next_);
+  const double change = std::sqrt(moved.primal * weight_ + moved.dual / weight_), before = last_change_;
+  last_change_ = change;
+  if (stretch_ == 1) {
+    first_change_ = change;
+    return false;
+  }
+  return change <= kMuchLess * first_change_ || (change <= kLess * first_change_ && change > before) ||
+         static_cast<double>(stretch_) >= kLongStretch * static_cast<double>(steps_);
+}
+
+template <bool looks>
+void Saddle::advance() {
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
+  for (auto part :
+       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
+    std::fill((asked_.*part).begin(), (asked_.*part).end(), 0.0);
+  move_edges<looks>();
+  double held = -flat_.room;
+  for (double& asked : asked_.memory) asked = held += asked;
+  move_configurations<looks>();
+  move_prices<looks>(&Point::memory, 0);
+  move_prices<looks>(&Point::link, 0);
+  move_prices<looks>(&Point::node, -kNever);
+  move_prices<looks>(&Point::kernel, -kNever);
+  if (overlaps_) move_overlap<looks>();
+}
+
+template <bool looks>
+void Saddle::move_edges() {
+  const double rate = 1 / weight_;
+  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
+    const Flat::Tensor& tensor = flat_.tensors[t];
+    const double* price = now_.node.data() + first_node_[t];
+    double* asked = asked_.node.data() + first_node_[t];
+    asked[0] += 1;
+    for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+      const Flat::Edge& edge = flat_.edges[e];
+      const bool beside = flat_.is_beside(edge);
+      double cost = edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
+                    price[edge.from] + price[edge.to];
+      if (beside)
+        cost += flat_.hidden[e].share * now_.overlap[edge.beside] +
+                flat_.hidden[e].slower * now_.haste[edge.beside];
+      const double before = now_.edge[e];
+      const double after = std::max(0.0, before - rate * step_.edge[e] * cost);
+      const double ahead = 2 * after - before, held = tensor.size * ahead;
+      (looks ? next_.edge[e] : now_.edge[e]) = looks ? after : pulled(before, after, start_.edge[e]);
+      asked_.memory[edge.first] += held;
+      asked_.memory[edge.end] -= held;
+      asked_.link[edge.slot] -= ahead;
+      asked[edge.from] -= ahead;
+      asked[edge.to] += ahead;
+      if (!beside) continue;
+      asked_.overlap[edge.beside] += flat_.hidden[e].share * ahead;
+      asked_.haste[edge.beside] += flat_.hidden[e].slower * ahead;
+    }
+    asked[tensor.nodes - 1] = 0;
+  }
+}
+
+template <bool looks>
+void Saddle::move_configurations() {
+  const double rate = 1 / weight_;
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
+    const Flat::Kernel& kernel = flat_.kernels[k];
+    std::array<double, 64> price, asked;
+    std::fill_n(price.begin(), kernel.groups, 0.0);
+    std::fill_n(asked.begin(), kernel.groups, 0.0);
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+      price[flat_.links[l].group] += now_.link[l];
+    const double own = 1 - now_.overlap[k] - now_.haste[k];
+    const double fastest = flat_.configurations[kernel.first].time;
+    const double base = now_.haste[k] * fastest - now_.kernel[k], memory = now_.memory[k + 1];
+    double sum = 0, scratch = 0, time = 0;
+    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+      const Flat::Configuration& one = flat_.configurations[c];
+      double cost = base + own * one.time + memory * one.scratch;
+      for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+        cost += price[static_cast<std::size_t>(std::countr_zero(left))];
+      const double before = now_.configuration[c];
+      const double after = std::max(0.0, before - rate * step_.configuration[c] * cost);
+      const double ahead = 2 * after - before;
+      (looks ? next_.configuration[c] : now_.configuration[c]) =
+          looks ? after : pulled(before, after, start_.configuration[c]);
+      sum += ahead;
+      scratch += ahead * one.scratch;
+      time += ahead * one.time;
+      for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+        asked[static_cast<std::size_t>(std::countr_zero(left))] += ahead;
+    }
+    asked_.kernel[k] = 1 - sum;
+    asked_.memory[k + 1] += scratch;
+    asked_.overlap[k] -= time;
+    asked_.haste[k] -= time - sum * fastest;
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+      asked_.link[l] += asked[flat_.links[l].group];
+  }
+}
+
+template <bool looks>
+void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
+  std::vector<double>&now = now_.*prices, &next = next_.*prices;
+  const std::vector<double>&asked = asked_.*prices, &step = step_.*prices, &start = start_.*prices;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const double after = std::max(least, now[i] + weight_ * step[i] * asked[i]);
+    (looks ? next[i] : now[i]) = looks ? after : pulled(now[i], after, start[i]);
+  }
+}
+
+template <bool looks>
+void Saddle::move_overlap() {
+  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) {
+    if (!flat_.kernels[k].overlaps) continue;
+    double overlap = now_.overlap[k] + weight_ * step_.overlap[k] * asked_.overlap[k];
+    double haste = now_.haste[k] + weight_ * step_.haste[k] * asked_.haste[k];
+    share_overlap(overlap, haste);
+    (looks ? next_.overlap[k] : now_.overlap[k]) =
+        looks ? overlap : pulled(now_.overlap[k], overlap, start_.overlap[k]);
+    (looks ? next_.haste[k] : now_.haste[k]) = looks ? haste : pulled(now_.haste[k], haste, start_.haste[k]);
+  }
+}
+
+void Saddle::show_prices() {
+  prices_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.moments);
+  prices_.link = next_.link;
+  prices_.overlap = next_.overlap;
+  prices_.haste = next_.haste;
+}
+
+Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
+  Lengths found;
+  const auto add = [&](double& sum, std::vector<double> Point::*part) {
+    const std::vector<double>&one = a.*part, &other = b.*part, &step = step_.*part;
+    for (std::size_t i = 0; i < one.size(); ++i) {
+      const double difference = one[i] - other[i];
+      if (step[i] > 0) sum += difference * difference / step[i];
+    }
+  };
+  add(found.primal, &Point::edge);
+  add(found.primal, &Point::configuration);
+  for (auto part :
+       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
+    add(found.dual, part);
+  return found;
+}
+
+void Saddle::pull_back() {
+  for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
+                    &Point::haste, &Point::node, &Point::kernel}) {
+    std::vector<double>& now = now_.*part;
+    for (std::size_t i = 0; i < now.size(); ++i) now[i] = pulled(now[i], (next_.*part)[i], (start_.*part)[i]);
+  }
+}
+
+void Saddle::restart() {
+  const Lengths moved = distance(next_, start_);
+  if (moved.primal > 0 && moved.dual > 0) {
+    const double balanced = std::sqrt(moved.dual / moved.primal);
+    weight_ = std::sqrt(weight_ * std::clamp(balanced, weight_ * 1e-2, weight_ * 1e2));
+  }
+  now_ = start_ = next_;
+  stretch_ = 0;
+}
+
+}  // namespace terrace::autotm

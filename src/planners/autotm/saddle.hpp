@@ -1,0 +1,83 @@
+// The linear relaxation of the placement problem by primal-dual steps, for prices that are close to the best.
+//
+// Subgradient steps follow one path and one configuration at a time and stall; here shares of paths and of
+// configurations move a little against their cost, and prices move with what these shares break (Chambolle
+// and Pock 2011, with the steps of each coordinate as in their paper of the same year). Every point is
+// reflected and pulled back to where the stretch began (Halpern's iteration), and a new stretch begins where
+// the point has moved little (as in PDLP, Applegate and others 2021, and its successors). Any prices bound
+// the optimum (relaxation.hpp), so nothing here has to be exact.
+#pragma once
+
+#include "planners/autotm/relaxation.hpp"
+
+namespace terrace::autotm {
+
+class Saddle {
+ public:
+  /// Begins at these prices.
+  Saddle(const Flat& flat, const Prices& prices);
+
+  /// Whether it was one of those after which prices and doubts are known.
+  bool step();
+  const Prices& prices() const { return prices_; }
+  /// How much of an edge is taken, from 0 on.
+  double share(std::uint32_t edge) const { return next_.edge[edge]; }
+  /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
+  double doubt(std::uint32_t tensor) const;
+
+ private:
+  /// What is chosen and what it is charged.
+  struct Point {
+    std::vector<double> edge, configuration;           ///< shares
+    std::vector<double> memory, link, overlap, haste;  ///< prices
+    std::vector<double> node, kernel;                  ///< of one path, of one configuration
+  };
+  struct Lengths {
+    double primal = 0, dual = 0;
+  };
+
+  /// Every path and configuration that is best at these prices, and what it costs.
+  void begin();
+  void begin_tensor(std::uint32_t tensor);
+  void begin_kernel(std::uint32_t kernel);
+  void set_units();
+  void set_steps();
+  void add_tensor_sums(std::uint32_t tensor, const std::vector<double>& until);
+  void add_kernel_sums(std::uint32_t kernel);
+  /// A step to the next point. Where nobody looks at that, on to the point it is pulled back to.
+  template <bool looks>
+  void advance();
+  template <bool looks>
+  void move_edges();
+  template <bool looks>
+  void move_configurations();
+  template <bool looks>
+  void move_prices(std::vector<double> Point::*prices, double least);
+  template <bool looks>
+  void move_overlap();
+  /// The point after `before`, whose next one is `after`.
+  double pulled(double before, double after, double start) const {
+    return away_ * (2 * after - before) + (1 - away_) * start;
+  }
+  void pull_back();
+  bool is_settled();
+  Lengths distance(const Point& a, const Point& b) const;
+  void restart();
+  void show_prices();
+
+  const Flat& flat_;
+  std::vector<std::uint32_t> first_node_;  ///< by tensor
+  Point now_, next_, start_;
+  Point unit_;   ///< of each price
+  Point step_;   ///< of each coordinate
+  Point asked_;  ///< by price: what is asked for beyond what there is
+  std::vector<double> until_;
+  Prices prices_;
+  double weight_ = 1;      ///< of prices against shares
+  bool overlaps_ = false;  ///< some move may be beside a kernel
+  double away_ = 0;        ///< from where the stretch began: how much of the way stays
+  std::uint64_t steps_ = 0, stretch_ = 0;
+  double first_change_ = 0, last_change_ = 0;
+};
+
+}  // namespace terrace::autotm

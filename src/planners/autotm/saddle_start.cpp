@@ -1,0 +1,147 @@
+// Where the primal-dual steps begin, and how long they are in each coordinate.
+#include <algorithm>
+#include <limits>
+
+#include "planners/autotm/saddle.hpp"
+
+namespace terrace::autotm {
+namespace {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Of a kernel's time on average: what is worth less has a unit of this.
+constexpr double kLeastUnit = 1e-3;
+constexpr double kMemoryUnit = 2;
+/// Sums below it are what rounding left of nothing.
+constexpr double kNothing = 1e-12;
+
+}  // namespace
+
+void Saddle::begin() {
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
+  for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) begin_tensor(t);
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) begin_kernel(k);
+}
+
+/// A node's price is what the rest of the best path from there costs.
+void Saddle::begin_tensor(std::uint32_t t) {
+  const Flat::Tensor& tensor = flat_.tensors[t];
+  double* rest = now_.node.data() + first_node_[t];
+  std::fill_n(rest, tensor.nodes - 1, kNever);
+  std::vector<std::uint32_t> by(tensor.nodes, kNone);
+  for (std::uint32_t e = tensor.end; e-- > tensor.first;) {
+    const Flat::Edge& edge = flat_.edges[e];
+    const double cost = rest[edge.to] + edge.wait + flat_.hidden[e].share * now_.overlap[edge.beside] +
+                        flat_.hidden[e].slower * now_.haste[edge.beside] +
+                        tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot];
+    if (cost >= rest[edge.from]) continue;
+    rest[edge.from] = cost;
+    by[edge.from] = e;
+  }
+  for (std::uint32_t node = 0; by[node] != kNone; node = flat_.edges[by[node]].to) now_.edge[by[node]] = 1;
+  // What is left are nodes that merged edges pass over.
+  std::replace(rest, rest + tensor.nodes, kNever, 0.0);
+}
+
+void Saddle::begin_kernel(std::uint32_t k) {
+  const Flat::Kernel& kernel = flat_.kernels[k];
+  const double own = 1 - now_.overlap[k] - now_.haste[k];
+  const double sure = now_.haste[k] * flat_.configurations[kernel.first].time;
+  std::uint32_t best = kernel.first;
+  now_.kernel[k] = kNever;
+  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+    const Flat::Configuration& one = flat_.configurations[c];
+    double cost = own * one.time + sure + now_.memory[k + 1] * one.scratch;
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+      cost += flat_.asks(one, l) ? now_.link[l] : 0;
+    if (cost >= now_.kernel[k]) continue;
+    now_.kernel[k] = cost;
+    best = c;
+  }
+  now_.configuration[best] = 1;
+}
+
+void Saddle::set_units() {
+  double least = 0;
+  for (const Flat::Kernel& kernel : flat_.kernels) least += flat_.configurations[kernel.first].time;
+  least *= kLeastUnit / static_cast<double>(flat_.kernels.size() + 1);
+  std::fill(unit_.memory.begin(), unit_.memory.end(), kMemoryUnit * flat_.memory_worth());
+  std::fill(unit_.overlap.begin(), unit_.overlap.end(), 1.0);
+  std::fill(unit_.haste.begin(), unit_.haste.end(), 1.0);
+  std::fill(unit_.link.begin(), unit_.link.end(), 0.0);
+  std::fill(unit_.kernel.begin(), unit_.kernel.end(), least);
+  std::vector<double> worth(flat_.tensors.size()), links(flat_.tensors.size());
+  for (std::size_t l = 0; l < flat_.links.size(); ++l) {
+    const Flat::Link& link = flat_.links[l];
+    unit_.link[l] = link.worth;
+    unit_.kernel[link.kernel] = std::max(unit_.kernel[link.kernel], link.worth);
+    worth[link.tensor] += link.worth;
+    ++links[link.tensor];
+  }
+  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
+    const double unit = std::max(least, links[t] > 0 ? worth[t] / links[t] : 0);
+    std::fill_n(unit_.node.begin() + first_node_[t], flat_.tensors[t].nodes, unit);
+  }
+}
+
+/// One over the sum of what a coordinate is multiplied with, the prices being in their units: with that no
+/// step is too long.
+void Saddle::set_steps() {
+  for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
+                    &Point::haste, &Point::node, &Point::kernel})
+    std::fill((step_.*part).begin(), (step_.*part).end(), 0.0);
+  std::vector<double> until(flat_.moments + 1);
+  for (std::uint32_t m = 0; m < flat_.moments; ++m) until[m + 1] = until[m] + unit_.memory[m];
+  for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) add_tensor_sums(t, until);
+  double held = 0;
+  for (double& sum : step_.memory) sum = held += sum;
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) add_kernel_sums(k);
+  for (auto part : {&Point::edge, &Point::configuration}) {
+    for (double& sum : step_.*part) sum = sum > 0 ? 1 / sum : 0;
+  }
+  for (auto part :
+       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel}) {
+    std::vector<double>& sums = step_.*part;
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      sums[i] = sums[i] > kNothing ? (unit_.*part)[i] / sums[i] : 0;
+  }
+}
+
+void Saddle::add_tensor_sums(std::uint32_t t, const std::vector<double>& until) {
+  const Flat::Tensor& tensor = flat_.tensors[t];
+  for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+    const Flat::Edge& edge = flat_.edges[e];
+    const Flat::Hidden& hidden = flat_.hidden[e];
+    const std::uint32_t from = first_node_[t] + edge.from, to = first_node_[t] + edge.to;
+    step_.edge[e] = tensor.size * (until[edge.end] - until[edge.first]) + unit_.link[edge.slot] +
+                    hidden.share + hidden.slower + unit_.node[from] + unit_.node[to];
+    step_.memory[edge.first] += tensor.size;
+    step_.memory[edge.end] -= tensor.size;
+    step_.link[edge.slot] += 1;
+    step_.overlap[edge.beside] += hidden.share;
+    step_.haste[edge.beside] += hidden.slower;
+    step_.node[from] += 1;
+    step_.node[to] += 1;
+  }
+}
+
+void Saddle::add_kernel_sums(std::uint32_t k) {
+  const Flat::Kernel& kernel = flat_.kernels[k];
+  const double fastest = flat_.configurations[kernel.first].time;
+  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+    const Flat::Configuration& one = flat_.configurations[c];
+    double sum = unit_.kernel[k] + unit_.memory[k + 1] * one.scratch;
+    if (kernel.overlaps) sum += one.time + one.time - fastest;
+    step_.overlap[k] += one.time;
+    step_.haste[k] += one.time - fastest;
+    step_.kernel[k] += 1;
+    step_.memory[k + 1] += one.scratch;
+    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l) {
+      if (!flat_.asks(one, l)) continue;
+      sum += unit_.link[l];
+      step_.link[l] += 1;
+    }
+    step_.configuration[c] = sum;
+  }
+}
+
+}  // namespace terrace::autotm
