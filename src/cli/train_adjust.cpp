@@ -5,14 +5,22 @@
 #include "terrace/error.hpp"
 
 namespace terrace::cli {
+namespace {
 
-Result<void> change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Machine& machine) try {
+Result<void> try_to_change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Machine& machine) try {
   const auto folder = cache_folder();
   if (!folder) return folder.error();
   return setup.trainer->change_plan(plan, machine, *folder);
 } catch (const EnvironmentError& error) {
   if (setup.trainer->failed()) throw;
   return Error{ErrorCode::unsupported, error.what()};
+}
+
+}  // namespace
+
+Result<void> change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Machine& machine) {
+  finish_checkpoint(setup);  // what fails here is a step that is not kept, and no matter of plans
+  return try_to_change_plan(setup, plan, machine);
 }
 
 void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile profile, PlannedRun& run) {

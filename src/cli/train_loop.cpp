@@ -134,7 +134,10 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
     finish_checkpoint(setup);  // of the step before, which was written behind this one
     narrator.tell();
     narrator.step_done(record);
-    if (!keep_step(request, setup, record)) narrator.tell();
+    const bool is_being_kept = keep_step(request, setup, record);
+    // A trial compares steps: none of them shares the disk with a checkpoint.
+    if (setup.plan && setup.plan->trial) finish_checkpoint(setup);
+    if (!is_being_kept) narrator.tell();
     if (!std::isfinite(record.loss.back())) {
       record.end = TrainRecord::End::diverged;
     } else if (!try_plans(request, setup, record, line) && record.steps_done() < request.steps) {

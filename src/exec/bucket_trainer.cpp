@@ -12,9 +12,13 @@ namespace terrace {
 namespace {
 
 /// Smaller buckets may use what the largest leaves free, but no run needs more than the graph's peak.
-std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast) {
+std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast,
+                          const std::vector<Bytes>& given) {
   std::vector<Bytes> budget = plan.budget;
   budget[0] = std::max(budget[0], std::min(fast, largest.program.peak));
+  // Of slower tiers an eighth more than the largest needs: smaller ones may be packed otherwise.
+  for (std::size_t i = 1; i < budget.size(); ++i)
+    budget[i] = std::min(given[i], round_up(budget[i] + budget[i] / 8, largest.machine.tiers[i].granularity));
   return budget;
 }
 
@@ -68,7 +72,7 @@ Result<void> BucketTrainer::start_planned(const Graph& graph) {
   auto planned = plan(*workload, *profile);
   if (!planned) return planned.error();
   Plan plan = planned->plan.plan();
-  budget_ = plan.budget = opened(*workload, plan, planned->fast);
+  budget_ = plan.budget = opened(*workload, plan, planned->fast, budget_);
   planned->plan = verify(workload->graph(), workload->machine, std::move(plan)).value();
   if (const auto measured = measure_smaller(workload->machine); !measured) return measured.error();
   request_.progress("taking memory and setting the weights");
@@ -90,7 +94,7 @@ Result<void> BucketTrainer::measure_smaller(const Machine& machine) {
     if (!workload) return workload.error();
     auto profile = profile_of(*workload, budget_, request_.progress);
     if (!profile) return in_bucket(bucket, profile.error());
-    bucket.profile = *std::move(profile);
+    bucket.measured = Bucket::Measured{*std::move(workload), *std::move(profile)};
   }
   return {};
 }
@@ -111,14 +115,14 @@ Result<Planned> BucketTrainer::plan(const Workload& workload, const Profile& pro
 }
 
 Result<void> BucketTrainer::make(Bucket& bucket) {
-  auto workload = compiled(bucket, machine_);
-  if (!workload) return workload.error();
   bucket.made_at = trainer_->steps_done();
-  if (bucket.profile) {
-    auto planned = plan(*workload, *bucket.profile);
+  auto workload = bucket.measured ? Result<Workload>(bucket.measured->workload) : compiled(bucket, machine_);
+  if (!workload) return workload.error();
+  if (bucket.measured) {
+    auto planned = plan(*workload, bucket.measured->profile);
     if (!planned) return in_bucket(bucket, planned.error());
     bucket.planned = *std::move(planned);
-    bucket.profile.reset();
+    bucket.measured.reset();
   }
   const auto added = bucket.planned
                          ? trainer_->add_graph(std::move(workload->program), bucket.planned->plan, machine_)

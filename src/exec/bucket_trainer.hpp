@@ -34,10 +34,14 @@ struct BucketRequest {
 };
 
 struct Bucket {
+  struct Measured {
+    Workload workload;
+    Profile profile;
+  };
   std::int64_t size = 0;
   std::optional<std::size_t> graph = {};  ///< its number in the trainer; none: no input was of this size yet
   std::uint64_t made_at = 0;              ///< steps that were done when it was first needed and planned
-  std::optional<Profile> profile = {};    ///< under a budget, until it is planned
+  std::optional<Measured> measured = {};  ///< under a budget, until it is planned
   std::optional<Planned> planned = {};    ///< none: everything in memory, or not made yet
 };
 

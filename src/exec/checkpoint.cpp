@@ -109,6 +109,7 @@ Result<void> Trainer::load_checkpoint(const std::filesystem::path& path) {
   const auto progress = check_checkpoint(*file, graph, path.string());
   if (!progress) return progress.error();
   state_->wait_for_checkpoint();
+  state_->moving.reset();  // what was to be carried to another graph is overwritten
   // Until all of it is loaded, tensors are of two steps.
   state_->fail("a checkpoint was loaded in part", {});
   for (const TensorId id : persistent(graph))

@@ -8,6 +8,7 @@
 #include "base/fingerprint.hpp"
 #include "exec/reach.hpp"
 #include "planners/table.hpp"
+#include "planners/variant_choice.hpp"
 #include "profile/store.hpp"
 #include "profile/tier_sample.hpp"
 #include "terrace/error.hpp"
@@ -92,7 +93,10 @@ PlanTrial::PlanTrial(const Request& request, const PlanTrialOptions& options)
       answer_(kPredicted) {
   const auto choice = choose_planner(planner_);
   if (!choice || !leaves_it_open(*choice) || !has_choice_of_place(machine_, budget_)) return;
-  PlanRequest waiting{graph_, machine_, profile_, budget_, 0, choice->options};
+  // Of kernels as they are planned, so that intervals have the numbers they have in plans.
+  const PlanRequest asked{graph_, machine_, profile_, budget_, 0, choice->options};
+  const VariantChoice variants(asked);
+  PlanRequest waiting = variants.request();
   waiting.options["end"] = "wait";
   const auto found = sentinel::examine(waiting);
   if (!found) return;

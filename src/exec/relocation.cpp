@@ -34,6 +34,7 @@ Relocation::Relocation(Side from, Side to, const OpenTiers& tiers) : from_(from)
 }
 
 void Relocation::find_spare() {
+  if (!tiers_.is_open({0})) return;
   Tier& tier = tiers_[TierId{0}];
   std::vector<std::pair<std::uint64_t, std::uint64_t>> used{{tier.description().capacity.count, 0}};
   for (const Side& side : {from_, to_}) {
@@ -54,6 +55,7 @@ void Relocation::find_spare() {
 }
 
 std::span<std::byte> Relocation::room_for(Item& item, std::size_t bytes) {
+  if (!item.value.empty()) return item.value;  // reading into it failed before
   if (bytes <= spare_.size() - spare_used_) {
     item.value = spare_.subspan(spare_used_, bytes);
     spare_used_ += bytes;

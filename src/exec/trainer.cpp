@@ -71,10 +71,14 @@ std::size_t Trainer::State::elements(const std::vector<TensorId>& tensors) const
 }
 
 void ReadyGraph::follow(const Plan& plan, const Machine& machine, const OpenTiers& tiers) {
-  store = std::make_unique<Store>(program.graph, machine, plan, tiers);
-  runner = std::make_unique<Runner>(resolve(program.graph, machine, plan, tiers), plan.instructions.size(),
-                                    tiers, kernels);
-  kept = kept_tensors(program.graph, plan);
+  auto new_store = std::make_unique<Store>(program.graph, machine, plan, tiers);
+  auto new_runner = std::make_unique<Runner>(resolve(program.graph, machine, plan, tiers),
+                                             plan.instructions.size(), tiers, kernels);
+  auto new_kept = kept_tensors(program.graph, plan);
+  // All of them or none: they belong to one plan.
+  store = std::move(new_store);
+  runner = std::move(new_runner);
+  kept = std::move(new_kept);
 }
 
 void Trainer::State::require_sound() const {

@@ -42,11 +42,11 @@ class Wholes {
   Result<void> add(const Tensor& part) {
     const PartOf& of = *part.part_of;
     if (of.name.empty()) return wrong(part.name, "is a part of a tensor without a name");
-    if (!part.persistent || part.shape.rank() == 0)
+    if (!part.persistent || part.shape.rank() == 0 || part.shape[0] == 0)
       return wrong(part.name, "is a part, and only what has rows and is persistent has parts");
     auto& before = last_[of.name];
     const std::int64_t first = before == nullptr ? 0 : before->part_of->first + before->shape[0];
-    if (of.first != first || part.shape[0] > of.rows - first) {
+    if (of.first != first || of.rows < first || part.shape[0] > of.rows - first) {
       return wrong(part.name, fmt::format("has rows {}+{} of {} in {}, and the next ones are from {} on",
                                           of.first, part.shape[0], of.rows, of.name, first));
     }

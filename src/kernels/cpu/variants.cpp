@@ -13,7 +13,7 @@ namespace {
 using namespace literals;
 
 /// Beyond this, trying takes longer than a better variant could bring.
-constexpr Bytes kMostOperands = 256_MiB;
+constexpr Bytes kMostOperands = 64_MiB;
 /// So many results cannot all be alike by chance where sums are made in different orders.
 constexpr std::int64_t kFewestResults = 4096;
 
