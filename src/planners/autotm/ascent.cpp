@@ -54,14 +54,14 @@ void Ascent::add(Kind kind) {
   kinds_.push_back(std::move(kind));
 }
 
-void Ascent::step(double upper) {
+void Ascent::step(double aim) {
   const double bound = relaxation_.bound(prices_);
   remember(bound);
   ++steps_;
   double square = 0;
   for (Kind& kind : kinds_) square += measure(kind);
-  if (square <= 0 || upper <= bound) return;
-  for (Kind& kind : kinds_) move(kind, factor_ * (upper - bound) / square);
+  if (square <= 0 || aim <= bound) return;
+  for (Kind& kind : kinds_) move(kind, factor_ * (aim - bound) / square);
   prices_.share_overlap();
 }
 

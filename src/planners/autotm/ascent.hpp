@@ -1,6 +1,6 @@
 // Climbing to better prices: subgradient steps of Polyak's length with a heavy ball's memory.
 //
-// A step is as long as would close the gap if the bound went on rising as steeply, times a factor. Whenever
+// A step is as long as would reach the aim if the bound went on rising as steeply, times a factor. Whenever
 // the bound has not risen for a while the factor shrinks and the ball gets heavier. Prices differ by orders
 // of magnitude, so each goes in units of its own (what a link is worth to its kernel, what memory is worth on
 // average, one for the overlap) and the slower the more its coupling has been broken so far.
@@ -14,8 +14,9 @@ class Ascent {
  public:
   explicit Ascent(const Flat& flat);
 
-  /// Takes the bound at the present prices and moves them. `upper`: what no optimum is above.
-  void step(double upper);
+  /// Takes the bound at the present prices and moves them. `aim`: what the bound is hoped to come to; at or
+  /// below the bound they stay.
+  void step(double aim);
 
   double bound() const { return best_; }
   /// Those of the best bound.
