@@ -59,6 +59,7 @@ void Ascent::look_from(std::uint32_t moment, double out, double in) {
     prices_.out[b] = b <= here ? out : 0;
     prices_.in[b] = b >= here ? in : 0;
   }
+  prices_.limit(problem_);  // both directions have a price in the block that is looked from
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
     const BoundKernel& kernel = problem_.kernels[k];
     const double weight = 1 - prices_.weight(problem_, problem_.block_of[k]);

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include "base/check.hpp"
+
 namespace terrace::bounds {
 namespace {
 
+constexpr double kRounding = 1e-9;
 constexpr double kNot = std::numeric_limits<double>::infinity();
 
 /// The cheapest passage from one place to another.
@@ -23,7 +26,9 @@ Crossing cross(const Gap& gap, Place from, Place to) {
     if (from == kFast) best.offer(gap.stay, Passage::stays);
     best.offer(gap.again.price, Passage::made_again);
   } else if (to == kBoth) {
+    best.offer(gap.again_slow.price + gap.in.price, Passage::made_again_comes);
     if (from == kFast) {
+      best.offer(gap.stay + gap.again_slow.price, Passage::stays_made_again);
       best.offer(gap.stay + gap.stored.price, Passage::stays_stored);
       best.offer(gap.out.price + gap.in.price, Passage::goes_round);
     } else {
@@ -68,6 +73,7 @@ Priced::Priced(const Problem& problem, const Prices& prices) {
   for (const double price : prices.memory) until.push_back(until.back() + price);
   for (std::uint32_t b = 0; b < problem.blocks(); ++b) {
     weight.push_back(1 - prices.weight(problem, b));
+    check(weight[b] > -kRounding, "links take up no more than all of a block's time");
     least_weight = std::min(least_weight, weight[b]);
     out.push_back(problem.linked ? prices.out[b] * problem.out.busy + weight[b] * problem.out.cost : kNot);
     in.push_back(problem.linked ? prices.in[b] * problem.in.busy + weight[b] * problem.in.cost : kNot);

@@ -49,7 +49,9 @@ enum class Passage : std::uint8_t {
   leaves,
   comes,
   goes_round,
-  made_again
+  made_again,
+  made_again_comes,  ///< in slower memory, and copied in
+  stays_made_again,  ///< in slower memory, too
 };
 
 /// When something is best done: its price for a byte, the block, and until or from which moment the byte is
@@ -90,16 +92,19 @@ void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath&
     const Gap& gap = path.gaps[i];
     const Arrival& arrival = path.arrivals[i];
     const Passage by = arrival.passage;
-    if (by == Passage::stays || by == Passage::stays_stored) sink.hold(gap.first, gap.end);
+    if (by == Passage::stays || by == Passage::stays_stored || by == Passage::stays_made_again)
+      sink.hold(gap.first, gap.end);
     if (by == Passage::stays_stored) sink.copy_out(gap.stored.block);
     if (by == Passage::leaves || by == Passage::goes_round) {
       sink.hold(gap.first, gap.out.moment);
       sink.copy_out(gap.out.block);
     }
-    if (by == Passage::comes || by == Passage::goes_round) {
+    if (by == Passage::comes || by == Passage::goes_round || by == Passage::made_again_comes) {
       sink.hold(gap.in.moment, gap.end);
       sink.copy_in(gap.in.block);
     }
+    if (by == Passage::made_again_comes || by == Passage::stays_made_again)
+      sink.again(gap.again_slow.block, gap.again_seconds * tensor.bytes);
     if (by == Passage::made_again) {
       const When& when = arrival.to == kSlow ? gap.again_slow : gap.again;
       sink.hold(when.moment, gap.end);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
@@ -77,10 +78,23 @@ class Alarm {
   std::thread thread_;  // last: it uses everything above
 };
 
+/// What waits for its turn cannot be overtaken, so no more is taken than passes within this.
+constexpr Seconds kAhead{0.02};
+
+unsigned depth_of(const BlockQueue& queue, PaceLimits limits) {
+  const double slowest = limits.read.value > 0 && limits.write.value > 0
+                             ? std::min(limits.read.value, limits.write.value)
+                             : std::max(limits.read.value, limits.write.value);
+  const double requests = slowest * kAhead.count() / static_cast<double>(queue.request_size().count);
+  const double most = queue.depth();
+  return static_cast<unsigned>(std::clamp(requests, std::min(2.0, most), most));
+}
+
 class PacedQueue final : public BlockQueue {
  public:
   PacedQueue(std::unique_ptr<BlockQueue> queue, PaceLimits limits)
       : queue_(std::move(queue)),
+        depth_(depth_of(*queue_, limits)),
         reads_{PaceLane(limits.read)},
         writes_{PaceLane(limits.write)},
         alarm_(*queue_) {}
@@ -95,7 +109,7 @@ class PacedQueue final : public BlockQueue {
   Bytes block_size() const noexcept override { return queue_->block_size(); }
   Bytes memory_alignment() const noexcept override { return queue_->memory_alignment(); }
   Bytes request_size() const noexcept override { return queue_->request_size(); }
-  unsigned depth() const noexcept override { return queue_->depth(); }
+  unsigned depth() const noexcept override { return depth_; }
   bool register_memory(std::span<std::byte> memory) override { return queue_->register_memory(memory); }
   void forget_memory(std::span<std::byte> memory) override { queue_->forget_memory(memory); }
 
@@ -152,6 +166,7 @@ class PacedQueue final : public BlockQueue {
   }
 
   std::unique_ptr<BlockQueue> queue_;
+  const unsigned depth_;
   Way reads_, writes_;
   std::size_t in_flight_ = 0;  // submitted and not yet handed back by wait()
   std::atomic<bool> woken_ = false;

@@ -144,12 +144,14 @@ TEST(Bounds, AreNotAboveTheBestOfAllPlansOfSmallGraphs) {
   EXPECT_GT(met, binding / 2) << met << " of " << binding << " of " << compared;
 }
 
-/// A chain of two kernels with a tensor between that does not fit beside what runs meanwhile: by hand.
-TEST(Bounds, CountTheBytesThatCannotStay) {
+struct ByHand {
   Graph graph;
-  graph.name = "by hand";
-  graph.layers = {"only"};
-  const auto tensor = [&](std::string name, TensorKind kind, std::uint64_t bytes) {
+
+  ByHand() {
+    graph.name = "by hand";
+    graph.layers = {"only"};
+  }
+  TensorId tensor(std::string name, TensorKind kind, std::uint64_t bytes) {
     graph.tensors.push_back({std::move(name),
                              {static_cast<std::int64_t>(bytes / 4)},
                              DataType::f32,
@@ -160,23 +162,29 @@ TEST(Bounds, CountTheBytesThatCannotStay) {
                              {},
                              {}});
     return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
-  };
-  const TensorId in = tensor("in", TensorKind::input, 6400),
-                 kept = tensor("kept", TensorKind::activation, 64000),
-                 large = tensor("large", TensorKind::activation, 64000),
-                 out = tensor("out", TensorKind::activation, 6400);
-  const auto kernel = [&](std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
+  }
+  void kernel(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Seconds time) {
     Kernel made;
     made.name = "k" + std::to_string(graph.kernels.size());
     for (const TensorId id : inputs) made.inputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
     for (const TensorId id : outputs) made.outputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
-    made.variants = {{"", Bytes{}, Seconds{1}}};
+    made.variants = {{"", Bytes{}, time}};
     graph.kernels.push_back(made);
-  };
-  kernel({in}, {kept});
-  kernel({in}, {large});
-  kernel({large}, {out});
-  kernel({kept, out}, {out});
+  }
+};
+
+/// A chain of two kernels with a tensor between that does not fit beside what runs meanwhile.
+TEST(Bounds, CountTheBytesThatCannotStay) {
+  ByHand by_hand;
+  Graph& graph = by_hand.graph;
+  const TensorId in = by_hand.tensor("in", TensorKind::input, 6400),
+                 kept = by_hand.tensor("kept", TensorKind::activation, 64000),
+                 large = by_hand.tensor("large", TensorKind::activation, 64000),
+                 out = by_hand.tensor("out", TensorKind::activation, 6400);
+  by_hand.kernel({in}, {kept}, Seconds{1});
+  by_hand.kernel({in}, {large}, Seconds{1});
+  by_hand.kernel({large}, {out}, Seconds{1});
+  by_hand.kernel({kept, out}, {out}, Seconds{1});
   graph.results = {out};
   ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
   // 6400 bytes too few during the second kernel: 0.32 s out and 0.64 s in, where each second lost costs half.
@@ -189,6 +197,28 @@ TEST(Bounds, CountTheBytesThatCannotStay) {
   EXPECT_NEAR(bound.moving.count(), 4 + 0.5 * 0.96, 1e-9);
   // Making it again takes a tenth of a second of its kernel, if fractions count.
   EXPECT_NEAR(bound.step.count(), 4.1, 1e-9);
+}
+
+/// What comes in and what leaves before a kernel may do so at once, also where all of the step is one block.
+TEST(Bounds, LetOppositeLinksWorkAtOnce) {
+  ByHand by_hand;
+  Graph& graph = by_hand.graph;
+  const TensorId weight = by_hand.tensor("weight", TensorKind::weight, 64000),
+                 input = by_hand.tensor("input", TensorKind::input, 64000),
+                 small = by_hand.tensor("small", TensorKind::activation, 64),
+                 large = by_hand.tensor("large", TensorKind::activation, 128000),
+                 out = by_hand.tensor("out", TensorKind::activation, 64);
+  graph[weight].persistent = true;
+  by_hand.kernel({weight}, {small}, Seconds{1e-6});
+  by_hand.kernel({small}, {large}, Seconds{1e-6});
+  by_hand.kernel({input}, {out}, Seconds{1e-6});
+  graph.results = {out};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+  const Machine machine = memory_and_disk(64000, 64000, 0);
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{128000 + 128}, Bytes{1 << 30}}};
+  // The weight comes while the input leaves, in a second; in another the input comes back.
+  EXPECT_LE(step_bound(request).moving.count(), 2.001);
 }
 
 }  // namespace

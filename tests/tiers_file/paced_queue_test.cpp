@@ -47,7 +47,7 @@ class NotingQueue final : public BlockQueue {
   explicit NotingQueue(std::vector<std::pair<std::uint64_t, Clock::Time>>& arrived) : arrived_(arrived) {}
   Bytes block_size() const noexcept override { return 4_KiB; }
   Bytes memory_alignment() const noexcept override { return 512_B; }
-  Bytes request_size() const noexcept override { return 1_MiB; }
+  Bytes request_size() const noexcept override { return 4_KiB; }
   unsigned depth() const noexcept override { return 8; }
   bool register_memory(std::span<std::byte>) override { return false; }
   void submit(const BlockRequest& request) override {

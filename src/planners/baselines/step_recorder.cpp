@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "plan/step_uses.hpp"
+#include "planners/variant_choice.hpp"
 
 namespace terrace {
 
@@ -82,7 +83,8 @@ void StepRecorder::run(KernelId kernel, std::vector<TierId> tiers) {
     for (std::uint32_t tier = 0; tier < tier_count(); ++tier) at(tensor, {tier}).current = false;
     at(tensor, tiers[what.inputs.size() + i]).current = true;
   }
-  plan_.instructions.emplace_back(Run{kernel, 0, std::move(tiers)});
+  const std::uint32_t variant = fastest_variant(request_.graph, request_.profile, kernel);
+  plan_.instructions.emplace_back(Run{kernel, variant, std::move(tiers)});
 }
 
 // ---- The step's end
