@@ -71,8 +71,7 @@ void print_summary(const Request& request, const Made& made) {
                             least.kernel ? ", for " + made.workload.graph()[least.kernel].name : ""));
   if (made.row.split_kernels > 0) row("split", split_text(made.row.split_kernels, made.row.fast));
   row("needs", peak_text(machine, plan.budget));
-  if (const auto variants = variants_run(made.workload.graph(), plan); !variants.empty())
-    row("variants", variants_text(variants));
+  if (!made.row.variants.empty()) row("variants", variants_text(made.row.variants));
   row("step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", plan.prediction.step.count(),
                           gap_text(plan.prediction.gap()), plan.prediction.bound.count()));
   row("fast only", fmt::format("{:.4f} s", made.row.fast_only.count()));

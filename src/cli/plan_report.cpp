@@ -17,6 +17,16 @@ nlohmann::json seconds(const std::optional<Seconds>& time) {
   return time ? nlohmann::json(time->count()) : nlohmann::json();
 }
 
+std::map<std::string, std::size_t> variants_run(const Graph& graph, const Plan& plan) {
+  std::map<std::string, std::size_t> counts;
+  for (const Instruction& instruction : plan.instructions) {
+    const auto* run = std::get_if<Run>(&instruction);
+    if (run == nullptr || graph[run->kernel].variants.size() < 2) continue;
+    ++counts[graph[run->kernel].variants[run->variant].name];
+  }
+  return counts;
+}
+
 }  // namespace
 
 PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& planner,
@@ -39,6 +49,7 @@ PlanRow plan_row(const Workload& workload, const Profile& profile, const std::ve
   auto planned = plan_of(workload, profile, budget, planner);
   if (planned) {
     row.planned = *std::move(planned);
+    row.variants = variants_run(workload.graph(), row.planned->plan.plan());
   } else {
     row.reason = planned.error().message;
   }
@@ -87,16 +98,6 @@ std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak) {
   return text;
 }
 
-std::map<std::string, std::size_t> variants_run(const Graph& graph, const Plan& plan) {
-  std::map<std::string, std::size_t> counts;
-  for (const Instruction& instruction : plan.instructions) {
-    const auto* run = std::get_if<Run>(&instruction);
-    if (run == nullptr || graph[run->kernel].variants.size() < 2) continue;
-    ++counts[graph[run->kernel].variants[run->variant].name];
-  }
-  return counts;
-}
-
 nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row) {
   nlohmann::json json = {{"model", options.model},
                          {"batch", batch_of(options.model, options.options)},
@@ -128,7 +129,7 @@ nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload,
                {"least_budget_bytes", row.planned->least.bytes.count},
                {"planned_bytes", peak_json(workload.machine, plan.budget)},
                {"instructions", plan.instructions.size()},
-               {"variants", variants_run(workload.graph(), plan)}});
+               {"variants", row.variants}});
   if (!row.measured_steps.empty()) {
     json["step_seconds"] = row.measured_steps;
     json["median_step_seconds"] = median(row.measured_steps);

@@ -19,9 +19,10 @@ struct PlanRow {
   std::string reason;  ///< why there is none
   Seconds fast_only{0};
   std::optional<Seconds> slow_only;
-  std::size_t kernels = 0, tensors = 0;  ///< that were planned for
-  std::size_t split_kernels = 0;         ///< of the graph that was asked for, to fit in the budget
-  std::vector<double> measured_steps;    ///< of a real run; none: it was not asked for or failed
+  std::size_t kernels = 0, tensors = 0;         ///< that were planned for
+  std::size_t split_kernels = 0;                ///< of the graph that was asked for, to fit in the budget
+  std::map<std::string, std::size_t> variants;  ///< of kernels that have several: how many run as each
+  std::vector<double> measured_steps;           ///< of a real run; none: it was not asked for or failed
 };
 
 /// Where there is nothing to plan with.
@@ -47,9 +48,6 @@ nlohmann::json peak_json(const Machine& machine, const std::vector<Bytes>& peak)
 std::string moved_text(const Machine& machine, const std::vector<Traffic>& moved);
 /// `dram 1.00 GiB, file 4.10 GiB`
 std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak);
-
-/// Of the kernels that have several variants: how many run as each, by its name.
-std::map<std::string, std::size_t> variants_run(const Graph& graph, const Plan& plan);
 
 nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row);
 

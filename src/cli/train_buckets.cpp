@@ -38,7 +38,7 @@ void keep(std::shared_ptr<BucketTrainer> buckets, TrainSetup& setup) {
 }
 
 struct BucketSteps {
-  const Bucket& bucket;
+  const SizeBucket& bucket;
   std::vector<double> seconds;  ///< of each step
 };
 
@@ -46,7 +46,7 @@ std::vector<BucketSteps> steps_by_bucket(const TrainRequest& request, const Trai
                                          const TrainRecord& record) {
   std::vector<BucketSteps> steps;
   std::vector<std::int64_t> sizes;
-  for (const Bucket& bucket : setup.buckets->buckets()) {
+  for (const SizeBucket& bucket : setup.buckets->buckets()) {
     steps.push_back({bucket, {}});
     sizes.push_back(bucket.size);
   }
@@ -64,7 +64,7 @@ std::vector<double> switch_seconds(const BucketTrainer& buckets) {
 }
 
 nlohmann::json bucket_json(const BucketSteps& steps) {
-  const Bucket& bucket = steps.bucket;
+  const SizeBucket& bucket = steps.bucket;
   const bool done = !steps.seconds.empty();
   return {{"sequence", bucket.size},
           {"steps", steps.seconds.size()},
@@ -97,7 +97,7 @@ Graph largest_graph(const TrainRequest& request, const Lengths& lengths) {
 void start_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup,
                    ProgressLine& line) {
   keep(start(request, options, *setup.lengths, request.fast, shown_on(line)), setup);
-  const Bucket& largest = setup.buckets->largest();
+  const SizeBucket& largest = setup.buckets->largest();
   if (!largest.planned) return;
   setup.plan = PlannedRun{
       setup.buckets->machine(), *largest.planned, setup.trainer->program(0).peak, 0, nullptr, nullptr};
@@ -124,7 +124,7 @@ void print_buckets(const TrainRequest& request, const TrainSetup& setup, const T
   fmt::print("\n{:>8} {:>6} {:>14} {:>14} {:>16}\n", "sequence", "steps", "median step", "predicted",
              "made at step");
   for (const BucketSteps& steps : steps_by_bucket(request, setup, record)) {
-    const Bucket& bucket = steps.bucket;
+    const SizeBucket& bucket = steps.bucket;
     fmt::print("{:>8} {:>6} {:>14} {:>14} {:>16}\n", bucket.size, steps.seconds.size(),
                steps.seconds.empty() ? "-" : fmt::format("{:.4f} s", median_or_zero(steps.seconds)),
                bucket.planned ? fmt::format("{:.4f} s", bucket.planned->plan->prediction.step.count()) : "-",

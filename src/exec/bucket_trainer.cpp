@@ -22,7 +22,7 @@ std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast,
   return budget;
 }
 
-Error in_bucket(const Bucket& bucket, const Error& error) {
+Error in_bucket(const SizeBucket& bucket, const Error& error) {
   return {error.code, fmt::format("bucket {}: {}", bucket.size, error.message)};
 }
 
@@ -87,19 +87,19 @@ Result<void> BucketTrainer::start_planned(const Graph& graph) {
 
 /// Before the run's own memory is taken: beside it, measuring would need as much again.
 Result<void> BucketTrainer::measure_smaller(const Machine& machine) {
-  for (Bucket& bucket : buckets_) {
+  for (SizeBucket& bucket : buckets_) {
     if (&bucket == &buckets_.back()) break;
     request_.progress(fmt::format("making bucket {}", bucket.size));
     auto workload = compiled(bucket, machine);
     if (!workload) return workload.error();
     auto profile = profile_of(*workload, budget_, request_.progress);
     if (!profile) return in_bucket(bucket, profile.error());
-    bucket.measured = Bucket::Measured{*std::move(workload), *std::move(profile)};
+    bucket.measured = SizeBucket::Measured{*std::move(workload), *std::move(profile)};
   }
   return {};
 }
 
-Result<Workload> BucketTrainer::compiled(const Bucket& bucket, const Machine& machine) const {
+Result<Workload> BucketTrainer::compiled(const SizeBucket& bucket, const Machine& machine) const {
   const auto graph = request_.graph_of(bucket.size);
   if (!graph) return in_bucket(bucket, graph.error());
   auto program = compile(*graph, request_.threads);
@@ -114,7 +114,7 @@ Result<Planned> BucketTrainer::plan(const Workload& workload, const Profile& pro
   return plan_of(workload, profile, budget_, request_.planner);
 }
 
-Result<void> BucketTrainer::make(Bucket& bucket) {
+Result<void> BucketTrainer::make(SizeBucket& bucket) {
   bucket.made_at = trainer_->steps_done();
   auto workload = bucket.measured ? Result<Workload>(bucket.measured->workload) : compiled(bucket, machine_);
   if (!workload) return workload.error();
@@ -135,7 +135,7 @@ Result<void> BucketTrainer::make(Bucket& bucket) {
 Result<void> BucketTrainer::use(std::int64_t size) {
   using Clock = std::chrono::steady_clock;
   const std::size_t wanted = bucket_of(sizes_, size);
-  Bucket& bucket = buckets_[wanted];
+  SizeBucket& bucket = buckets_[wanted];
   if (!bucket.graph) {
     if (const auto made = make(bucket); !made) return made;
   }

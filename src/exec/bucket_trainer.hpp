@@ -33,7 +33,7 @@ struct BucketRequest {
   Told progress = [](const std::string&) {};
 };
 
-struct Bucket {
+struct SizeBucket {
   struct Measured {
     Workload workload;
     Profile profile;
@@ -56,10 +56,10 @@ class BucketTrainer {
   /// where it cannot be made; throws as Trainer::use_graph does. pre: the largest bucket holds it
   Result<void> use(std::int64_t size);
 
-  const std::vector<Bucket>& buckets() const { return buckets_; }
-  const Bucket& largest() const { return buckets_.back(); }
+  const std::vector<SizeBucket>& buckets() const { return buckets_; }
+  const SizeBucket& largest() const { return buckets_.back(); }
   /// The one that is trained.
-  const Bucket& current() const { return buckets_[current_]; }
+  const SizeBucket& current() const { return buckets_[current_]; }
   const Machine& machine() const { return machine_; }
   /// What it took, each time, to carry the state from one bucket to another.
   const std::vector<Seconds>& switches() const { return switches_; }
@@ -68,14 +68,14 @@ class BucketTrainer {
   explicit BucketTrainer(BucketRequest request);
   Result<void> start_unlimited(const Graph& graph);
   Result<void> start_planned(const Graph& graph);
-  Result<void> make(Bucket& bucket);
+  Result<void> make(SizeBucket& bucket);
   Result<void> measure_smaller(const Machine& machine);
-  Result<Workload> compiled(const Bucket& bucket, const Machine& machine) const;
+  Result<Workload> compiled(const SizeBucket& bucket, const Machine& machine) const;
   Result<Planned> plan(const Workload& workload, const Profile& profile) const;
 
   BucketRequest request_;
   std::vector<std::int64_t> sizes_;
-  std::vector<Bucket> buckets_;  // of these sizes
+  std::vector<SizeBucket> buckets_;  // of these sizes
   std::size_t current_ = 0;
   Machine machine_;
   std::vector<Bytes> budget_;         // of every bucket; empty: everything in memory
