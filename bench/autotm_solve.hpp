@@ -137,20 +137,6 @@ inline json solve_cbc(const PlanRequest& request, const autotm::Instance& instan
   return row;
 }
 
-inline void print_line(const std::string& line) {
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
-}
-
-/// A table's head, as Markdown.
-inline void print_head(const std::string& title, const std::string& columns) {
-  std::string rule = "|";
-  for (const char c : columns.substr(1)) {
-    if (c == '|') rule += "---|";
-  }
-  print_line("\n" + title + "\n\n" + columns + "\n" + rule);
-}
-
 /// Seconds where the gap was proved, with those of the processor where known, else the gap at the limit.
 inline std::string text_of(const json& outcome) {
   if (outcome.is_null()) return "not asked";

@@ -34,6 +34,20 @@ inline void print_result(const std::string& claim, const std::string& aim, doubl
   std::printf("%s\n", result.dump().c_str());
 }
 
+inline void print_line(const std::string& line) {
+  std::printf("%s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+/// A table's head, as Markdown.
+inline void print_head(const std::string& title, const std::string& columns) {
+  std::string rule = "|";
+  for (const char c : columns.substr(1)) {
+    if (c == '|') rule += "---|";
+  }
+  print_line("\n" + title + "\n\n" + columns + "\n" + rule);
+}
+
 /// Runs a benchmark whose only option is --quick. Anything that goes wrong ends in one sentence and a
 /// failure.
 template <class Run>

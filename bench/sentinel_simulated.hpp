@@ -19,20 +19,6 @@ const char* const kNuma = "numa-sentinel";
 const char* const kOptane = "optane-sentinel";
 constexpr double kUsualShare = 0.2;
 
-inline void print_line(const std::string& line) {
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
-}
-
-/// A table's head, as Markdown.
-inline void print_head(const std::string& title, const std::string& columns) {
-  std::string rule = "|";
-  for (const char c : columns.substr(1)) {
-    if (c == '|') rule += "---|";
-  }
-  print_line("\n" + title + "\n\n" + columns + "\n" + rule);
-}
-
 inline json number(std::optional<double> value) { return value ? json(*value) : json(nullptr); }
 inline std::string percent(std::optional<double> value) {
   return value ? fmt::format("{:.1f}%", 100 * *value) : "no plan";
