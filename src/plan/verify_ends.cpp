@@ -83,7 +83,7 @@ void Verification::end() {
 }
 
 void Verification::ends_as_it_began(const Alloc& start) {
-  const Region& region = regions_.at(start.tensor, start.tier);
+  const AbstractRegion& region = regions_.at(start.tensor, start.tier);
   const auto what = [&] { return fmt::format("{} in {}", name(start.tensor), name(start.tier)); };
   if (!region.exists) return report(fmt::format("{} is gone, which the next step starts with", what()));
   if (region.offset != start.offset) {
@@ -102,7 +102,7 @@ void Verification::result_is_at_hand(TensorId tensor) {
   const ValueNumber last = values_.last(tensor);
   bool at_hand = false;
   for (std::uint32_t i = 0; i < machine_.tiers.size(); ++i) {
-    const Region& region = regions_.at(tensor, {i});
+    const AbstractRegion& region = regions_.at(tensor, {i});
     if (!region.exists || region.arriving) continue;
     at_hand |= machine_.tiers[i].addressable;
     if (region.holds == last) continue;

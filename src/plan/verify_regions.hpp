@@ -1,4 +1,5 @@
-// Regions: what the verifier knows of every (tensor, tier) pair, and which bytes of each tier are taken.
+// AbstractRegions: what the verifier knows of every (tensor, tier) pair, and which bytes of each tier are
+// taken.
 //
 // It keeps and answers; what is allowed is for the verification to say.
 #pragma once
@@ -13,7 +14,7 @@
 
 namespace terrace {
 
-struct Region {
+struct AbstractRegion {
   bool exists = false;
   bool disjoint = false;      ///< it is among the taken bytes: one that overlaps another was reported instead
   bool arriving = false;      ///< a transfer that nobody waited for yet writes it
@@ -23,13 +24,13 @@ struct Region {
   ValueNumber holds = kUndefined;
 };
 
-class Regions {
+class AbstractRegions {
  public:
-  Regions(const Graph& graph, const Machine& machine)
+  AbstractRegions(const Graph& graph, const Machine& machine)
       : tiers_(machine.tiers.size()), regions_(graph.tensors.size() * tiers_), taken_(tiers_) {}
 
-  Region& at(TensorId tensor, TierId tier) { return regions_[tensor.index * tiers_ + tier.index]; }
-  const Region& at(TensorId tensor, TierId tier) const {
+  AbstractRegion& at(TensorId tensor, TierId tier) { return regions_[tensor.index * tiers_ + tier.index]; }
+  const AbstractRegion& at(TensorId tensor, TierId tier) const {
     return regions_[tensor.index * tiers_ + tier.index];
   }
 
@@ -41,14 +42,14 @@ class Regions {
     auto before_end = taken.lower_bound(offset + bytes);
     if (before_end == taken.begin()) return std::nullopt;
     --before_end;
-    const Region& region = at(before_end->second, tier);
+    const AbstractRegion& region = at(before_end->second, tier);
     if (region.offset + region.bytes <= offset) return std::nullopt;
     return before_end->second;
   }
 
   /// pre: the pair has none; `disjoint`: no other region has some of its bytes
   void create(TensorId tensor, TierId tier, std::uint64_t offset, std::uint64_t bytes, bool disjoint) {
-    Region& region = at(tensor, tier);
+    AbstractRegion& region = at(tensor, tier);
     const std::uint32_t generation = region.generation + 1;
     region = {true, disjoint, false, 0, generation, offset, bytes, kUndefined};
     if (disjoint && bytes > 0) taken_[tier.index].emplace(offset, tensor);
@@ -56,14 +57,14 @@ class Regions {
 
   /// pre: the pair has one
   void remove(TensorId tensor, TierId tier) {
-    Region& region = at(tensor, tier);
+    AbstractRegion& region = at(tensor, tier);
     if (region.disjoint && region.bytes > 0) taken_[tier.index].erase(region.offset);
     region.exists = false;
   }
 
  private:
   std::size_t tiers_;
-  std::vector<Region> regions_;                           ///< tensor by tensor
+  std::vector<AbstractRegion> regions_;                   ///< tensor by tensor
   std::vector<std::map<std::uint64_t, TensorId>> taken_;  ///< by tier: offsets of regions that are not empty
 };
 

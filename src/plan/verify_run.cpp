@@ -52,9 +52,9 @@ void Verification::operator()(const Run& run) {
 }
 
 /// What a kernel may touch at all, or null after saying why not.
-const Region* Verification::usable_region(const Kernel& kernel, TensorId tensor, TierId tier,
-                                          const char* does) {
-  const Region& region = regions_.at(tensor, tier);
+const AbstractRegion* Verification::usable_region(const Kernel& kernel, TensorId tensor, TierId tier,
+                                                  const char* does) {
+  const AbstractRegion& region = regions_.at(tensor, tier);
   const auto fail = [&](const std::string& why) {
     report(fmt::format("kernel {} {} {} in {}, {}", kernel.name, does, name(tensor), name(tier), why));
     return nullptr;
@@ -66,14 +66,14 @@ const Region* Verification::usable_region(const Kernel& kernel, TensorId tensor,
 }
 
 void Verification::read_input(const Kernel& kernel, TensorId tensor, TierId tier, ValueNumber wanted) {
-  const Region* region = usable_region(kernel, tensor, tier, "reads");
+  const AbstractRegion* region = usable_region(kernel, tensor, tier, "reads");
   if (region == nullptr || region->holds == wanted) return;
   report(fmt::format("kernel {} reads {} of {} in {}, which holds {}", kernel.name, value_text(wanted),
                      name(tensor), name(tier), value_text(region->holds)));
 }
 
 void Verification::write_to(const Kernel& kernel, TensorId tensor, TierId tier, const char* does) {
-  const Region* region = usable_region(kernel, tensor, tier, does);
+  const AbstractRegion* region = usable_region(kernel, tensor, tier, does);
   if (region == nullptr || region->readers == 0) return;
   report(fmt::format("kernel {} {} {} in {} while a transfer reads it", kernel.name, does, name(tensor),
                      name(tier)));

@@ -31,7 +31,7 @@ class Verification {
  private:
   /// What a transfer carries: one tensor's region to another region of it.
   struct Piece {
-    Region *from, *to;
+    AbstractRegion *from, *to;
     std::uint32_t from_generation, to_generation;
     ValueNumber value;
   };
@@ -56,7 +56,7 @@ class Verification {
   // verify_run.cpp: operands of kernels.
   void read_input(const Kernel& kernel, TensorId tensor, TierId tier, ValueNumber wanted);
   void write_to(const Kernel& kernel, TensorId tensor, TierId tier, const char* does);
-  const Region* usable_region(const Kernel& kernel, TensorId tensor, TierId tier, const char* does);
+  const AbstractRegion* usable_region(const Kernel& kernel, TensorId tensor, TierId tier, const char* does);
   void stays_in_place(const Kernel& kernel, const Run& run, std::size_t output);
   void use_workspace(const Kernel& kernel, const Run& run);
   bool fits_the_kernel(const Run& run);
@@ -78,7 +78,7 @@ class Verification {
   const Plan& plan_;
   const std::size_t limit_;
   const Values values_;
-  Regions regions_;
+  AbstractRegions regions_;
   std::vector<bool> linked_;     ///< from tier by tier
   std::vector<bool> has_run_;    ///< by kernel
   std::vector<bool> is_result_;  ///< by tensor

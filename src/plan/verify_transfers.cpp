@@ -67,7 +67,7 @@ void Verification::place(const Alloc& region) {
   if (!inside) report(fmt::format("{} with {} bytes ends beyond the budget of {}", where(), bytes, budget));
   const auto other = inside ? regions_.overlapping(region.tier, region.offset, bytes) : std::nullopt;
   if (other) {
-    const Region& there = regions_.at(*other, region.tier);
+    const AbstractRegion& there = regions_.at(*other, region.tier);
     report(fmt::format("{} with {} bytes overlaps {}, which has {} bytes at offset {}", where(), bytes,
                        name(*other), there.bytes, there.offset));
   }
@@ -76,7 +76,7 @@ void Verification::place(const Alloc& region) {
 
 void Verification::operator()(const Alloc& alloc) {
   if (!known(alloc.tensor) || !known(alloc.tier)) return;
-  const Region& region = regions_.at(alloc.tensor, alloc.tier);
+  const AbstractRegion& region = regions_.at(alloc.tensor, alloc.tier);
   if (region.exists) {
     return report(fmt::format("{} already has a region in {}, at offset {}", name(alloc.tensor),
                               name(alloc.tier), region.offset));
@@ -86,7 +86,7 @@ void Verification::operator()(const Alloc& alloc) {
 
 void Verification::operator()(const Free& free) {
   if (!known(free.tensor) || !known(free.tier)) return;
-  const Region& region = regions_.at(free.tensor, free.tier);
+  const AbstractRegion& region = regions_.at(free.tensor, free.tier);
   const auto what = [&] { return fmt::format("the region of {} in {}", name(free.tensor), name(free.tier)); };
   if (!region.exists) return report(fmt::format("there is no {}", what().substr(4)));
   if (region.arriving) report(fmt::format("{} is freed while a transfer fills it", what()));
@@ -114,7 +114,7 @@ void Verification::operator()(const Copy& copy) {
 
 /// One tensor of a transfer; without regions where there are none.
 Verification::Piece Verification::start_piece(TensorId tensor, const Copy& copy) {
-  Region &from = regions_.at(tensor, copy.from), &to = regions_.at(tensor, copy.to);
+  AbstractRegion &from = regions_.at(tensor, copy.from), &to = regions_.at(tensor, copy.to);
   for (const TierId tier : {copy.from, copy.to}) {
     if (regions_.at(tensor, tier).exists) continue;
     report(fmt::format("{} has no region in {}", name(tensor), name(tier)));
@@ -139,8 +139,8 @@ Verification::Piece Verification::start_piece(TensorId tensor, const Copy& copy)
 /// Whether the tensor follows the one before it in both tiers. pre: both have regions in both
 void Verification::lies_beside(const Copy& copy, std::size_t index) {
   for (const TierId tier : {copy.from, copy.to}) {
-    const Region& before = regions_.at(copy.tensors[index - 1], tier);
-    const Region& after = regions_.at(copy.tensors[index], tier);
+    const AbstractRegion& before = regions_.at(copy.tensors[index - 1], tier);
+    const AbstractRegion& after = regions_.at(copy.tensors[index], tier);
     if (before.offset + before.bytes == after.offset) continue;
     report(fmt::format("{} ends at {} of {} and {} begins at {}: tensors of one copy lie side by side",
                        name(copy.tensors[index - 1]), before.offset + before.bytes, name(tier),

@@ -4,22 +4,22 @@
 
 namespace terrace {
 
-Occupancy::Occupancy(std::uint32_t kernels)
+PlannedOccupancy::PlannedOccupancy(std::uint32_t kernels)
     : kernels_(std::max(kernels, 1U)), most_(4 * std::size_t{kernels_}), whole_(4 * std::size_t{kernels_}) {}
 
-void Occupancy::add(std::uint32_t first, std::uint32_t last, std::int64_t bytes) {
+void PlannedOccupancy::add(std::uint32_t first, std::uint32_t last, std::int64_t bytes) {
   last = std::min(last, kernels_ - 1);
   if (first <= last) add(1, 0, kernels_, first, last + 1, bytes);
 }
 
-std::int64_t Occupancy::most(std::uint32_t first, std::uint32_t last) const {
+std::int64_t PlannedOccupancy::most(std::uint32_t first, std::uint32_t last) const {
   last = std::min(last, kernels_ - 1);
   return first <= last ? most(1, 0, kernels_, first, last + 1) : 0;
 }
 
 // Half-open ranges from here on.
-void Occupancy::add(std::size_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t first,
-                    std::uint32_t last, std::int64_t bytes) {
+void PlannedOccupancy::add(std::size_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t first,
+                           std::uint32_t last, std::int64_t bytes) {
   if (last <= begin || end <= first) return;
   if (first <= begin && end <= last) {
     most_[node] += bytes;
@@ -32,8 +32,8 @@ void Occupancy::add(std::size_t node, std::uint32_t begin, std::uint32_t end, st
   most_[node] = whole_[node] + std::max(most_[2 * node], most_[2 * node + 1]);
 }
 
-std::int64_t Occupancy::most(std::size_t node, std::uint32_t begin, std::uint32_t end, std::uint32_t first,
-                             std::uint32_t last) const {
+std::int64_t PlannedOccupancy::most(std::size_t node, std::uint32_t begin, std::uint32_t end,
+                                    std::uint32_t first, std::uint32_t last) const {
   if (first <= begin && end <= last) return most_[node];
   const std::uint32_t middle = begin + (end - begin) / 2;
   if (last <= middle) return whole_[node] + most(2 * node, begin, middle, first, last);

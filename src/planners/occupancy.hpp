@@ -9,9 +9,9 @@
 namespace terrace {
 
 /// Adds to a range of kernels and finds the most in a range, each in logarithmic time.
-class Occupancy {
+class PlannedOccupancy {
  public:
-  explicit Occupancy(std::uint32_t kernels);
+  explicit PlannedOccupancy(std::uint32_t kernels);
   /// Kernels first..last, both included; nothing where first > last. Negative amounts take away.
   void add(std::uint32_t first, std::uint32_t last, std::int64_t bytes);
   /// 0 where first > last.

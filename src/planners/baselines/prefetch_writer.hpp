@@ -47,7 +47,7 @@ class PrefetchWriter {
   std::int64_t capacity_;
   GapIndex after_, until_;
   StepWriter writer_;
-  Occupancy planned_;
+  PlannedOccupancy planned_;
   std::vector<Seconds> begin_;          ///< of each kernel, if nothing ever waited
   std::vector<std::uint32_t> fetches_;  ///< gaps that end in a fetch, the next needed first
   std::size_t next_fetch_ = 0;

@@ -208,7 +208,7 @@ class Scheduler {
       if (is_kept(schedule_, gap)) kept.push_back(gap);
     }
     const Schedule before = schedule_;
-    schedule_.planned = Occupancy(end() + 1);
+    schedule_.planned = PlannedOccupancy(end() + 1);
     std::fill(schedule_.stays.begin(), schedule_.stays.end(), false);
     std::fill(schedule_.from_start.begin(), schedule_.from_start.end(), false);
     place_fixed();

@@ -27,7 +27,7 @@ struct Schedule {
   std::vector<bool> in_place;    ///< by visit
   std::vector<bool> stays;       ///< by visit: in fast memory until the next one
   std::vector<bool> from_start;  ///< by unit: in fast memory when the step starts; a persistent one always
-  Occupancy planned;             ///< of fast memory, with transfers that take no time
+  PlannedOccupancy planned;      ///< of fast memory, with transfers that take no time
   std::vector<Seconds> slow;     ///< by kernel: what its operands in slower tiers take
   bool fits = true;              ///< else some kernels' operands exceed the capacity
 };
