@@ -93,7 +93,7 @@ json row_of(Contender& mine, Contender& all_memory, const Rival& pytorch) {
 json compare(const Request& request, const Case& one, int percent, Bytes peak) {
   const Bytes limit = peak * static_cast<std::uint64_t>(percent) / 100 + kFixed;
   const Owned mine = ours(request.program, request.planner, one, percent, limit),
-              all_memory = unlimited(request.program, one);
+              all_memory = unlimited(request.program, one, percent);
   mine->warm_up(2);
   all_memory->warm_up(2);
   Rival pytorch;

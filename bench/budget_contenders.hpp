@@ -24,7 +24,7 @@ inline const std::vector<Case>& cases() {
 }
 
 inline nlohmann::json task_of(const Case& one, const nlohmann::json& fast,
-                              const std::string& planner = "best") {
+                              const nlohmann::json& planner = "best") {
   return {{"model", one.model},
           {"batch", one.batch},
           {"sequence", one.sequence ? nlohmann::json(*one.sequence) : nlohmann::json()},
@@ -44,8 +44,9 @@ inline Owned ours(const std::string& program, const std::string& planner, const 
                                      std::make_unique<MemoryGroup>("ours", limit, MemoryGroup::Swap::none));
 }
 
-inline Owned unlimited(const std::string& program, const Case& one) {
-  const nlohmann::json task = task_of(one, nullptr);
+/// With kernels split as ours are in that share.
+inline Owned unlimited(const std::string& program, const Case& one, int percent) {
+  const nlohmann::json task = task_of(one, std::to_string(percent) + "%", nullptr);
   return std::make_unique<Contender>("terrace, all memory",
                                      std::vector{program, std::string("--contender"), task.dump()},
                                      std::vector<std::string>{});

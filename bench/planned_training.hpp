@@ -3,7 +3,8 @@
 // What to train is one JSON object, so that it travels as one argument:
 //   {"model": "resnet50", "batch": 32, "sequence": null, "threads": 2,
 //    "fast": "20%", "slow": null, "planner": "best"}
-// `fast` null: all memory and no plan. `slow` null: a file in the cache folder.
+// `fast` null: all memory and no plan. `planner` null: the same, but with kernels split as they are for
+// `fast`, since sums over parts round differently. `slow` null: a file in the cache folder.
 #pragma once
 
 #include <fstream>
@@ -63,17 +64,31 @@ struct Training {
 /// Small, so that a batch seen again and again is not learned to the end.
 inline TrainerOptions training_options() { return {.seed = 1, .learning_rate = 0.001F}; }
 
+struct Fitted {
+  Workload workload;
+  std::vector<Bytes> budget;
+};
+
+inline Fitted fitted(const nlohmann::json& task) {
+  const Graph graph = graph_of(task);
+  const WorkloadRequest request = workload_request(task, graph);
+  Workload whole = prepare(request).value();
+  std::vector<Bytes> budget = budget_of(whole, task.at("fast").get<std::string>()).value();
+  Workload workload = fit(request, std::move(whole), budget[0]).value();
+  return {std::move(workload), std::move(budget)};
+}
+
 inline Training start_unlimited(const nlohmann::json& task) {
-  Program program = compile(graph_of(task), task.at("threads").get<unsigned>()).value();
+  Program program = task.at("fast").is_null()
+                        ? compile(graph_of(task), task.at("threads").get<unsigned>()).value()
+                        : fitted(task).workload.program;
   const Bytes before = restart_peak_resident();
   const nlohmann::json facts{{"fixed_bytes", before.count}, {"planned_memory_bytes", program.arena.count}};
   return {{}, Trainer::start(std::move(program), training_options()).value(), facts};
 }
 
 inline Training start_planned(const nlohmann::json& task) {
-  const Graph graph = graph_of(task);
-  Workload workload = prepare(workload_request(task, graph)).value();
-  const auto budget = budget_of(workload, task.at("fast").get<std::string>()).value();
+  auto [workload, budget] = fitted(task);
   const Profile profile = profile_of(workload, budget).value();
   const Planned planned = plan_of(workload, profile, budget, task.at("planner").get<std::string>()).value();
   const Prediction& predicted = planned.plan->prediction;
@@ -87,7 +102,8 @@ inline Training start_planned(const nlohmann::json& task) {
       {"predicted_exposed_seconds", predicted.exposed.count()},
       {"bound_seconds", predicted.bound.count()},
       {"fast_only_seconds", KernelClock(workload.graph(), workload.machine, profile).fast_step().count()},
-      {"plan_seconds", planned.planning.count()}};
+      {"plan_seconds", planned.planning.count()},
+      {"split_kernels", workload.split_kernels}};
   Trainer trainer =
       Trainer::start(std::move(workload.program), planned.plan, workload.machine, training_options()).value();
   return {std::move(workload.machine), std::move(trainer), facts};
@@ -126,7 +142,8 @@ inline void obey(Training training) {
 /// Says that it is ready, or why it will never be, and obeys.
 inline void obey(const nlohmann::json& task) {
   try {
-    obey(task.at("fast").is_null() ? start_unlimited(task) : start_planned(task));
+    obey(task.at("fast").is_null() || task.at("planner").is_null() ? start_unlimited(task)
+                                                                   : start_planned(task));
   } catch (const ResultError& error) {
     std::cout << nlohmann::json{{"refused", error.what()}} << std::endl;
   }

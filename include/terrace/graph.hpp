@@ -78,7 +78,7 @@ struct Tensor {
   Bytes bytes;              ///< as stored: layouts may pad
   std::string layout;       ///< empty: row-major; else the name the kernels' library has for it
   Initial initial;          ///< of a part: of the whole
-  std::optional<PartOf> part_of;
+  std::optional<PartOf> part_of = {};
   bool operator==(const Tensor&) const = default;
 };
 

@@ -69,7 +69,7 @@ struct Wait {
 /// Runs a kernel. A second run of the same is recomputation.
 struct Run {
   KernelId kernel;
-  std::uint32_t variant = 0;
+  std::uint32_t variant = 0;  ///< where it needs no workspace, none is allocated for the run
   std::vector<TierId> tiers;  ///< of its inputs, its outputs and its workspace, in this order
   bool operator==(const Run&) const = default;
 };

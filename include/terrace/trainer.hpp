@@ -43,7 +43,8 @@ struct Program {
 };
 
 /// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours. A
-/// library built without oneDNN has nothing of this header.
+/// library built without oneDNN has nothing of this header. Takes up to 64 MiB for operands on which variants
+/// are tried, and gives them back.
 Result<Program> compile(const Graph& graph, unsigned threads = 0);
 /// The same with tensors that begin at multiples of `alignment`, which takes more memory. With 4 KiB every
 /// page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of two, at

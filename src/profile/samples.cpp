@@ -20,9 +20,9 @@ static_assert(kStudent.size() == Effort{}.most - 1);
 
 }  // namespace
 
-Seconds Samples::median() const { return terrace::median(times_); }
+Seconds TimeSamples::median() const { return terrace::median(times_); }
 
-Seconds Samples::half_width() const {
+Seconds TimeSamples::half_width() const {
   if (times_.size() < 2) return Seconds{std::numeric_limits<double>::infinity()};
   const auto n = static_cast<double>(times_.size());
   const double mean = std::accumulate(times_.begin(), times_.end(), Seconds{0}).count() / n;
@@ -32,7 +32,7 @@ Seconds Samples::half_width() const {
   return Seconds{student * std::sqrt(squares / (n - 1) / n)};
 }
 
-bool Samples::are_enough(Seconds spent, const Effort& effort) const {
+bool TimeSamples::are_enough(Seconds spent, const Effort& effort) const {
   if (count() < kLeast) return false;
   return count() >= effort.most || spent >= effort.longest || half_width() <= effort.narrow * median();
 }

@@ -15,7 +15,7 @@ struct Effort {
   Seconds longest{0.3};
 };
 
-class Samples {
+class TimeSamples {
  public:
   void add(Seconds time) { times_.push_back(time); }
   std::size_t count() const { return times_.size(); }

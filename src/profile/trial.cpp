@@ -243,7 +243,7 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel, std::span<co
     return charged(clock.now() - begin, charged_for);
   };
   timed();  // the first run of a kernel also prepares it
-  Samples cold, warm;
+  TimeSamples cold, warm;
   const Clock::Time begin = clock.now();
   while (!cold.are_enough(clock.now() - begin, effort)) {
     // A kernel fed with its own results would soon meet numbers no training has.
