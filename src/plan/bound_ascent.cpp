@@ -13,7 +13,9 @@ constexpr double kFirstSlip = 0.3, kLeastSlip = 0.05, kLessSlip = 0.9;
 constexpr double kMemoryShare = 0.05, kLinkUnit = 0.2;
 /// Of what the bound is above the kernels' time: a step is as long as would gain this much.
 constexpr double kHope = 0.3;
-constexpr int kHalvings = 5;
+/// Fewer where there is little time.
+constexpr int kHalvings = 5, kFewHalvings = 3;
+constexpr std::uint64_t kFewBounds = 50;
 /// Of links before and after the moment that is looked from.
 constexpr double kWeights[] = {0, 0.4, 1};
 
@@ -52,7 +54,7 @@ double Ascent::take() {
 }
 
 /// Halves between a price of memory that is too low for what is there and one that is too high.
-void Ascent::look_from(std::uint32_t moment, double out, double in) {
+void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings) {
   prices_ = Prices(problem_);
   const std::uint32_t here = problem_.block_of[moment];
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
@@ -67,7 +69,7 @@ void Ascent::look_from(std::uint32_t moment, double out, double in) {
   }
   double& price = prices_.memory[moment];
   double low = 0, high = problem_.out.busy + problem_.in.busy;
-  for (int i = 0; i < kHalvings; ++i) {
+  for (int i = 0; i < halvings; ++i) {
     price = (low + high) / 2;
     take();
     (relaxation_.broken().memory[moment] > 0 ? low : high) = price;
@@ -93,15 +95,29 @@ void Ascent::climb(std::uint64_t bounds) {
   const auto& live = relaxation_.broken().memory;
   const auto peak = std::max_element(live.begin(), live.end());
   if (*peak <= 0) return;
-  const auto moment = static_cast<std::uint32_t>(peak - live.begin());
+  look_around(static_cast<std::uint32_t>(peak - live.begin()),
+              bounds < kFewBounds ? kFewHalvings : kHalvings);
+  walk(bounds);
+}
+
+void Ascent::climb_from(const Ascent& other, std::uint64_t bounds) {
+  if (other.best_ <= problem_.compute) return climb(bounds);
+  best_prices_ = other.best_prices_;
+  walk(bounds);
+}
+
+void Ascent::look_around(std::uint32_t moment, int halvings) {
   double best_out = 0, before = best_;
   for (const double out : kWeights) {
-    look_from(moment, out, 0);
+    look_from(moment, out, 0, halvings);
     if (best_ > before) before = best_, best_out = out;
   }
   for (const double in : kWeights) {
-    if (in > 0) look_from(moment, best_out, in);
+    if (in > 0) look_from(moment, best_out, in, halvings);
   }
+}
+
+void Ascent::walk(std::uint64_t bounds) {
   set_units();
   prices_ = best_prices_;
   stalled_ = 0;

@@ -18,6 +18,8 @@ class Ascent {
 
   /// So many bounds are taken in all; fewer where everything fits.
   void climb(std::uint64_t bounds);
+  /// From the best prices of another that has climbed for the same problem.
+  void climb_from(const Ascent& other, std::uint64_t bounds);
 
   double bound() const { return best_; }
   /// Those of the best bound.
@@ -34,7 +36,9 @@ class Ascent {
   };
 
   double take();
-  void look_from(std::uint32_t moment, double out, double in);
+  void look_from(std::uint32_t moment, double out, double in, int halvings);
+  void look_around(std::uint32_t moment, int halvings);
+  void walk(std::uint64_t bounds);
   void set_units();
   void step();
   double measure(Kind& kind);

@@ -248,13 +248,17 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
 
 /// Any number of steps is valid.
 void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
-  constexpr std::uint64_t kWork = 1'000'000, kLeast = 30, kMost = 200;  // uses of tensors, bounds
+  constexpr std::uint64_t kWork = 1'000'000, kLeast = 20, kMost = 200;  // uses of tensors, bounds
   const bounds::Problem problem(request, clock);
   const std::uint64_t steps =
       std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
   bounds::Ascent any(problem, bounds::Again::yes), once(problem, bounds::Again::no);
   any.climb(steps);
-  once.climb(steps / 2);
+  if (steps > kLeast) {
+    once.climb(steps / 2);
+  } else {
+    once.climb_from(any, kLeast / 4);
+  }
   bound.step = std::max(bound.step, Seconds{any.bound()});
   bound.moving = std::max({bound.moving, bound.step, Seconds{once.bound()}});
 }
