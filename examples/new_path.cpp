@@ -45,7 +45,7 @@ terrace::Machine memory_and_file(const std::string& file) {
 
 terrace::VerifiedPlan planned(const terrace::Graph& graph, const terrace::Machine& machine,
                               const terrace::Profile& profile, const std::vector<terrace::Bytes>& budget) {
-  terrace::Plan plan = make_plan("prefetch", {graph, machine, profile, budget}).value();
+  terrace::Plan plan = terrace::make_plan("prefetch", {graph, machine, profile, budget}).value();
   plan.budget = budget;
   return verify(graph, machine, std::move(plan)).value();
 }
@@ -74,9 +74,9 @@ int run(const std::filesystem::path& folder) {
   const auto its_plan = planned(path.graph, machine, profile, trainer.budget());
   const std::size_t number = trainer.add_graph(path, its_plan, machine).value();
   const auto skipped = trainer.read("in.weight");
+  std::printf("a new path, met after step %llu\n", static_cast<unsigned long long>(trainer.steps_done()));
   trainer.use_graph(number);
-  std::printf("short cut,     loss %.6f, met after step %llu\n", step(trainer),
-              static_cast<unsigned long long>(trainer.steps_done() - 1));
+  std::printf("short cut,     loss %.6f\n", step(trainer));
   if (trainer.read("in.weight") != skipped) return 1;
   trainer.use_graph(0);
   std::printf("whole network, loss %.6f\n", step(trainer));

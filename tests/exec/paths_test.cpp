@@ -112,7 +112,7 @@ struct Watched {
   }
 };
 
-TEST(Paths, AreMeasuredInTheMemoryThatTrainingHas) {
+TEST(Paths, PutTheStateAsideWhereItIsInTheWayOfMeasuring) {
   const SlowTier slow = fake_blocks();
   const Program program = program_of(Route::short_cut);
   for (const std::uint64_t tenths : {7, 20}) {
@@ -122,10 +122,8 @@ TEST(Paths, AreMeasuredInTheMemoryThatTrainingHas) {
     Trainer trainer = start(slow, tenths, watched.options());
     step(trainer, 0);
     const auto state = state_of(trainer);
-    const auto before = watched.contents();
     ASSERT_TRUE(trainer.measure(program, slow.machine, folder.path()));
-    EXPECT_NE(watched.contents(), before) << "kernels were run there";
-    EXPECT_GT(watched.put_aside, 0) << "all of it was used";
+    EXPECT_GT(watched.put_aside, 0);
     EXPECT_FALSE(trainer.failed());
     EXPECT_TRUE(state_of(trainer) == state);
     expect_only_profiles(folder);
@@ -133,13 +131,15 @@ TEST(Paths, AreMeasuredInTheMemoryThatTrainingHas) {
 }
 
 /// Nothing lies in fast memory between the steps of such a plan.
-TEST(Paths, PutNothingAsideWhereThereIsRoom) {
+TEST(Paths, AreMeasuredInTheMemoryThatTrainingHas) {
   const TemporaryFolder folder;
   Watched watched;
   const SlowTier slow = fake_blocks();
   TrainerOptions options = watched.options();
   Trainer trainer = Trainer::start(whole(), plan_for(whole(), slow), slow.machine, options).value();
+  const auto before = watched.contents();
   ASSERT_TRUE(trainer.measure(program_of(Route::short_cut), slow.machine, folder.path()));
+  EXPECT_FALSE(watched.contents() == before) << "kernels were run there";
   EXPECT_EQ(watched.put_aside, 0);
 }
 
@@ -152,8 +152,8 @@ TEST(Paths, AreNotMeasuredAgainWhereTheirKernelsAreKnown) {
   const Profile first = trainer.measure(program, slow.machine, folder.path()).value();
   const auto before = watched.contents();
   const int put_aside = watched.put_aside;
-  EXPECT_EQ(trainer.measure(program, slow.machine, folder.path()).value(), first);
-  EXPECT_EQ(watched.contents(), before);
+  EXPECT_TRUE(trainer.measure(program, slow.machine, folder.path()).value() == first);
+  EXPECT_TRUE(watched.contents() == before);
   EXPECT_EQ(watched.put_aside, put_aside);
 }
 
