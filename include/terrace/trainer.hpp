@@ -51,6 +51,11 @@ Result<Program> compile(const Graph& graph, unsigned threads = 0);
 /// least 64
 Program aligned(Program program, Bytes alignment);
 
+/// `graph` with everything that outlives steps in `network` and is not in it: no kernel uses that, and plans
+/// keep it. So a path through a network that skips some of it keeps the weights and states of what it skips.
+/// pre: neither is compiled; no other tensor of the graph has such a name
+Graph with_state_of(Graph graph, const Graph& network);
+
 struct TrainerOptions {
   std::uint64_t seed = 0;
   float learning_rate = 0.01F;
@@ -109,12 +114,32 @@ class Trainer {
                            const std::filesystem::path& folder);
 
   /// Makes another graph ready whose state is the same: its persistent tensors have the names, kinds, types
-  /// and shapes of the present one's, positions aside, which follow from the graph. For networks whose inputs
-  /// change in size. Returns its number; the graph that training started with is number 0. Fails, and changes
-  /// nothing, as `change_plan` does and where the states differ, naming the first tensor that does.
+  /// and shapes of the present one's, positions aside, which follow from the graph; what is kept in parts
+  /// counts as the whole. For networks whose inputs change in size, or that take several paths: a graph may
+  /// be added whenever it is first met. Returns its number; the graph that training started with is number 0.
+  /// Fails, and changes nothing, as `change_plan` does and where the states differ, naming the first tensor
+  /// that does.
   Result<std::size_t> add_graph(Program program, const VerifiedPlan& plan, const Machine& machine);
   /// The same with everything in the one memory that the first program was given.
   Result<std::size_t> add_graph(Program program);
+  /// What is open of each tier: a plan of a graph to be added may need so much.
+  std::vector<Bytes> budget() const;
+  /// Profiles a graph that nobody knew of when training started, such as a new path through control flow:
+  ///
+  ///   Profile profile = trainer.measure(program, machine, folder).value();
+  ///   Plan plan = make_plan("best", {program.graph, machine, profile, trainer.budget()}).value();
+  ///   auto verified = verify(program.graph, machine, std::move(plan)).value();
+  ///   trainer.use_graph(trainer.add_graph(std::move(program), verified, machine).value());
+  ///
+  /// Kernels are measured between steps in the tiers' own memory, so that the process takes no more of it
+  /// than before. State that is in the way there waits in a file in `folder`, which is gone afterwards;
+  /// inputs and results of the last step are gone, too. Times are kept in `profiles.sqlite` in the folder,
+  /// and those that are there already are not measured again; where that cannot be used, they are not kept. A
+  /// kernel that does not fit in the fastest tier is estimated. Fails, and changes nothing, where the program
+  /// has another number of threads, the machine is not the tiers', or the state cannot be written; throws
+  /// EnvironmentError where a disk fails, and names the file where that has the only sound state.
+  Result<Profile> measure(const Program& program, const Machine& machine,
+                          const std::filesystem::path& folder);
   const Program& program(std::size_t number) const;
   /// From the next step on that graph is trained, from the state as it is, to the bit. Inputs and results of
   /// the one before are gone. Throws EnvironmentError where a tier fails: the trainer has `failed` then, but

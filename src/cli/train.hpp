@@ -114,6 +114,8 @@ TrainRecord train(const TrainRequest& request, TrainSetup& setup, const Interrup
 
 /// The folder's file, made ready to be written. Throws BadInput where that cannot be.
 std::filesystem::path checkpoint_file(const TrainRequest& request);
+/// Steps of earlier runs, from where this one will go on; 0 where they left no checkpoint.
+std::int64_t steps_kept(const TrainSetup& setup);
 /// Goes on where an earlier run ended, if it left a checkpoint. Throws BadInput where that is of another run.
 void resume(const TrainRequest& request, TrainSetup& setup);
 /// Written behind the next step. Throws where that, or the one before it, fails.
@@ -124,8 +126,11 @@ void finish_checkpoint(const TrainSetup& setup);
 Result<void> change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Machine& machine);
 
 /// Before training: gives the run the plan that the planner's trial begins with, or one that was remembered.
-void begin_trial(const TrainRequest& request, const Program& program, const Profile& profile,
+/// `steps`: that are still to be trained.
+void begin_trial(std::int64_t steps, const Program& program, const Profile& profile,
                  const std::vector<Bytes>& budget, PlannedRun& run, ProgressLine& line);
+/// Takes the memory; where that is refused for what a trial needs beyond a plan, without it.
+Trainer start_on_plan(Program program, const TrainerOptions& options, PlannedRun& run, ProgressLine& line);
 /// After a step: changes the plan as the trial asks for. Whether the step was one of the trial's; after the
 /// last of them the run begins to adjust.
 bool try_plans(const TrainRequest& request, TrainSetup& setup, TrainRecord& record, ProgressLine& line);
@@ -141,8 +146,8 @@ std::optional<Lengths> lengths_of(const TrainRequest& request);
 Graph largest_graph(const TrainRequest& request, const Lengths& lengths);
 void start_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup,
                    ProgressLine& line);
-/// The same with everything in memory.
-void start_unlimited_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup);
+/// The same graphs with everything in memory.
+void start_unlimited_buckets(const BucketTrainer& limited, const TrainerOptions& options, TrainSetup& setup);
 /// Before a step: switches to the bucket of its sequences, where lengths change.
 void use_bucket(const TrainRequest& request, const TrainSetup& setup, std::int64_t step);
 nlohmann::json buckets_json(const TrainRequest& request, const TrainSetup& setup, const TrainRecord& record);

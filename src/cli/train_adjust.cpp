@@ -32,21 +32,27 @@ void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile pr
 }
 
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
-  if (!setup.plan || !setup.plan->adjuster) return;
+  if (!setup.plan) return;
   PlannedRun& run = *setup.plan;
-  auto better = run.adjuster->observe(setup.trainer->timeline());
+  std::unique_ptr<Adjuster>& adjuster = setup.buckets ? setup.buckets->in_training().adjuster : run.adjuster;
+  if (!adjuster) return;
+  auto better = setup.buckets ? setup.buckets->observe() : adjuster->observe(setup.trainer->timeline());
   if (!better) return;
   line.show("changing the plan");
   record.note_peak(setup.trainer->timeline().peak);
-  if (const auto changed = change_plan(setup, better->plan, run.adjuster->machine()); !changed) {
+  if (const auto changed = change_plan(setup, better->plan, adjuster->machine()); !changed) {
     // Training goes on as well as before.
     line.say(fmt::format("the plan stays as it is: {}", changed.error().message));
-    run.adjuster.reset();
+    adjuster.reset();
     return;
   }
-  run.machine = run.adjuster->machine();
-  run.planned.plan = std::move(better->plan);
   record.planned_again.push_back({record.steps_done(), better->drift, better->before, better->after});
+  if (setup.buckets) {
+    setup.buckets->in_training().planned->plan = std::move(better->plan);
+  } else {
+    run.machine = adjuster->machine();
+    run.planned.plan = std::move(better->plan);
+  }
 }
 
 }  // namespace terrace::cli

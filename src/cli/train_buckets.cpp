@@ -17,24 +17,25 @@ Graph graph_of(const TrainRequest& request, std::int64_t sequence) {
   return sized.training_graph();
 }
 
-std::shared_ptr<BucketTrainer> start(const TrainRequest& request, const TrainerOptions& options,
-                                     const Lengths& lengths, const std::string& fast, Told progress) {
+BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& options, const Lengths& lengths,
+                         Told progress) {
   BucketRequest asked;
   asked.sizes = choose_buckets(lengths.sample(request.seed), request.buckets);
   asked.graph_of = [&request](std::int64_t size) -> Result<Graph> { return graph_of(request, size); };
   asked.threads = request.threads;
   asked.machine = request.machine;
   asked.slow = request.slow;
-  asked.fast = fast;
+  asked.fast = request.fast;
   asked.planner = request.planner;
+  if (request.adjust) asked.adjust = AdjusterOptions{};
   asked.options = options;
   asked.progress = std::move(progress);
-  return std::make_shared<BucketTrainer>(expect(BucketTrainer::start(std::move(asked))));
+  return asked;
 }
 
-void keep(std::shared_ptr<BucketTrainer> buckets, TrainSetup& setup) {
-  setup.trainer = std::shared_ptr<Trainer>(buckets, &buckets->trainer());
-  setup.buckets = std::move(buckets);
+void keep(Result<BucketTrainer> started, TrainSetup& setup) {
+  setup.buckets = std::make_shared<BucketTrainer>(expect(std::move(started)));
+  setup.trainer = std::shared_ptr<Trainer>(setup.buckets, &setup.buckets->trainer());
 }
 
 struct BucketSteps {
@@ -71,7 +72,8 @@ nlohmann::json bucket_json(const BucketSteps& steps) {
           {"median_step_seconds", done ? nlohmann::json(median_or_zero(steps.seconds)) : nlohmann::json()},
           {"predicted_step_seconds",
            bucket.planned ? nlohmann::json(bucket.planned->plan->prediction.step.count()) : nlohmann::json()},
-          {"made_at_step", bucket.graph ? nlohmann::json(bucket.made_at) : nlohmann::json()}};
+          {"split_kernels", bucket.split_kernels},
+          {"made_at_step", bucket.number ? nlohmann::json(bucket.made_at) : nlohmann::json()}};
 }
 
 }  // namespace
@@ -96,15 +98,15 @@ Graph largest_graph(const TrainRequest& request, const Lengths& lengths) {
 
 void start_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup,
                    ProgressLine& line) {
-  keep(start(request, options, *setup.lengths, request.fast, shown_on(line)), setup);
+  keep(BucketTrainer::start(buckets_of(request, options, *setup.lengths, shown_on(line))), setup);
   const SizeBucket& largest = setup.buckets->largest();
   if (!largest.planned) return;
-  setup.plan = PlannedRun{
-      setup.buckets->machine(), *largest.planned, setup.trainer->program(0).peak, 0, nullptr, nullptr};
+  setup.plan = PlannedRun{setup.buckets->machine(), *largest.planned, setup.buckets->peak(),
+                          largest.split_kernels,    nullptr,          nullptr};
 }
 
-void start_unlimited_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup) {
-  keep(start(request, options, *setup.lengths, "", [](const std::string&) {}), setup);
+void start_unlimited_buckets(const BucketTrainer& limited, const TrainerOptions& options, TrainSetup& setup) {
+  keep(limited.unlimited(options), setup);
 }
 
 void use_bucket(const TrainRequest& request, const TrainSetup& setup, std::int64_t step) {
@@ -128,7 +130,7 @@ void print_buckets(const TrainRequest& request, const TrainSetup& setup, const T
     fmt::print("{:>8} {:>6} {:>14} {:>14} {:>16}\n", bucket.size, steps.seconds.size(),
                steps.seconds.empty() ? "-" : fmt::format("{:.4f} s", median_or_zero(steps.seconds)),
                bucket.planned ? fmt::format("{:.4f} s", bucket.planned->plan->prediction.step.count()) : "-",
-               bucket.graph ? fmt::format("{}", bucket.made_at) : "-");
+               bucket.number ? fmt::format("{}", bucket.made_at) : "-");
   }
   fmt::print("{} switches between buckets, of {:.2f} ms\n\n", setup.buckets->switches().size(),
              1000 * median_or_zero(switch_seconds(*setup.buckets)));

@@ -18,13 +18,21 @@ void require_seed(const TrainRequest& request, const safetensors::File& checkpoi
                              file.native(), seed->second, request.seed, seed->second));
 }
 
+/// 0 where it does not say.
+std::int64_t steps_of(const safetensors::File& checkpoint) {
+  const auto steps = checkpoint.metadata().find("steps");
+  std::int64_t done = 0;
+  return steps != checkpoint.metadata().end() && reads_as(steps->second, done) ? done : 0;
+}
+
 /// A checkpoint is of the graph that the last step before it had.
 void use_bucket_of(const TrainRequest& request, const TrainSetup& setup,
                    const safetensors::File& checkpoint) {
-  const auto steps = checkpoint.metadata().find("steps");
-  std::int64_t done = 0;
-  if (steps != checkpoint.metadata().end() && reads_as(steps->second, done) && done > 0)
-    use_bucket(request, setup, done - 1);
+  if (const std::int64_t done = steps_of(checkpoint); done > 0) use_bucket(request, setup, done - 1);
+}
+
+bool is_there(const std::filesystem::path& checkpoint) {
+  return !checkpoint.empty() && std::filesystem::exists(checkpoint);
 }
 
 void require_saved(const Result<void>& saved) {
@@ -46,8 +54,12 @@ std::filesystem::path checkpoint_file(const TrainRequest& request) {
   return file;
 }
 
+std::int64_t steps_kept(const TrainSetup& setup) {
+  return is_there(setup.checkpoint) ? steps_of(expect(safetensors::read(setup.checkpoint))) : 0;
+}
+
 void resume(const TrainRequest& request, TrainSetup& setup) {
-  if (setup.checkpoint.empty() || !std::filesystem::exists(setup.checkpoint)) return;
+  if (!is_there(setup.checkpoint)) return;
   const auto checkpoint = expect(safetensors::read(setup.checkpoint));
   require_seed(request, checkpoint, setup.checkpoint);
   use_bucket_of(request, setup, checkpoint);

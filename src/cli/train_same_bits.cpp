@@ -41,7 +41,7 @@ void compare_bits(const TrainRequest& request, TrainSetup& setup, TrainRecord& r
   unlimited.lengths = setup.lengths;
   const TrainerOptions options{.seed = request.seed, .learning_rate = setup.learning_rate};
   if (setup.buckets) {
-    start_unlimited_buckets(request, options, unlimited);
+    start_unlimited_buckets(*setup.buckets, options, unlimited);
   } else {
     unlimited.trainer = std::make_unique<Trainer>(expect(Trainer::start(setup.trainer->program(), options)));
   }

@@ -124,11 +124,10 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
                           nullptr,
                           nullptr};
   PlannedRun& run = *setup.plan;
-  begin_trial(request, workload.program, profile, budget, run, line);
+  begin_trial(request.steps - steps_kept(setup), workload.program, profile, budget, run, line);
   line.show(
       fmt::format("taking {} and setting the weights", peak_text(run.machine, run.planned.plan->budget)));
-  Trainer trainer =
-      expect(Trainer::start(std::move(workload.program), run.planned.plan, run.machine, options));
+  Trainer trainer = start_on_plan(std::move(workload.program), options, run, line);
   if (!run.trial) begin_adjusting(request, trainer.program().graph, std::move(profile), run);
   return trainer;
 }

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cli/command.hpp"
 #include "cli/train.hpp"
 #include "profile/measure.hpp"
 
@@ -36,21 +39,32 @@ void end_trial(const TrainRequest& request, TrainSetup& setup) {
 
 }  // namespace
 
-void begin_trial(const TrainRequest& request, const Program& program, const Profile& profile,
+void begin_trial(std::int64_t steps, const Program& program, const Profile& profile,
                  const std::vector<Bytes>& budget, PlannedRun& run, ProgressLine& line) {
   const VerifiedPlan& predicted = run.planned.plan;
   const auto store = profile_store_file();
   auto trial = std::make_unique<PlanTrial>(
       PlanTrial::Request{program.graph, run.machine, profile, budget, predicted->planner, predicted,
-                         static_cast<std::uint64_t>(request.steps), compute_key(program.threads),
-                         store ? *store : std::filesystem::path()});
+                         static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 0)),
+                         compute_key(program.threads), store ? *store : std::filesystem::path()});
   run.planned.plan = trial->plan();
   run.trial_remembered = trial->remembered();
   tell(line, trial->note());
-  if (trial->done()) return;
-  tell(line, fmt::format("trying whether {} late intervals wait for their tensors, in at most {} steps",
-                         trial->intervals(), trial->steps_left()));
-  run.trial = std::move(trial);
+  if (!trial->done()) run.trial = std::move(trial);
+}
+
+Trainer start_on_plan(Program program, const TrainerOptions& options, PlannedRun& run, ProgressLine& line) {
+  if (!run.trial) return expect(Trainer::start(std::move(program), run.planned.plan, run.machine, options));
+  Trainer trainer = expect(start_on_trial(*run.trial, program, run.machine, options));
+  run.planned.plan = run.trial->plan();
+  if (run.trial->done()) {
+    tell(line, run.trial->note());
+    run.trial.reset();
+  } else {
+    tell(line, fmt::format("trying whether {} late intervals wait for their tensors, in at most {} steps",
+                           run.trial->intervals(), run.trial->steps_left()));
+  }
+  return trainer;
 }
 
 bool try_plans(const TrainRequest& request, TrainSetup& setup, TrainRecord& record, ProgressLine& line) {

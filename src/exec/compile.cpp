@@ -14,9 +14,14 @@ namespace {
 
 void assign_offsets(Program& program) {
   const Lifetimes lifetimes(program.graph);
+  const std::size_t kernels = program.graph.kernels.size();
+  const auto end = static_cast<std::uint32_t>(kernels > 0 ? kernels - 1 : 0);
   std::vector<PackingItem> items;
   for (std::uint32_t i = 0; i < program.graph.tensors.size(); ++i) {
-    items.push_back({program.graph.tensors[i].bytes, lifetimes[{i}].first, lifetimes[{i}].last});
+    const Tensor& tensor = program.graph.tensors[i];
+    // What no kernel uses has no lifetime, and is kept all the same.
+    items.push_back(tensor.persistent ? PackingItem{tensor.bytes, 0, end}
+                                      : PackingItem{tensor.bytes, lifetimes[{i}].first, lifetimes[{i}].last});
   }
   Packing packing = pack(items, program.alignment);
   program.offsets = std::move(packing.offsets);

@@ -37,6 +37,8 @@ class OpenTiers {
 
   OpenTiers() = default;
 
+  /// Of the machine, those that stay closed included.
+  std::size_t count() const { return tiers_.size(); }
   bool is_open(TierId id) const { return id.index < tiers_.size() && tiers_[id.index] != nullptr; }
   /// pre: is_open(id)
   Tier& operator[](TierId id) const;

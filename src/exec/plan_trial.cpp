@@ -89,7 +89,8 @@ PlanTrial::PlanTrial(const Request& request, const PlanTrialOptions& options)
       store_(request.store),
       compute_(request.compute),
       budget_(request.budget),
-      plan_(request.predicted),
+      as_planned_(request.predicted),
+      plan_(as_planned_),
       answer_(kPredicted) {
   const auto choice = choose_planner(planner_);
   if (!choice || !leaves_it_open(*choice) || !has_choice_of_place(machine_, budget_)) return;
@@ -191,6 +192,15 @@ std::uint32_t PlanTrial::steps_left() const {
   return trial_.steps_left() + options_.repeats - predicted_tried_;
 }
 
+void PlanTrial::give_up(const std::string& reason) {
+  check(steps_ == 0, "nothing was tried yet");
+  stage_ = Stage::done;
+  plan_ = as_planned_;
+  answer_ = kPredicted;
+  note_ = fmt::format("{} late intervals stay as predicted, since there is no room to try them: {}",
+                      intervals_, reason);
+}
+
 bool PlanTrial::observe(Seconds step) {
   check(!done(), "there is something to try");
   ++steps_;
@@ -235,6 +245,14 @@ bool PlanTrial::decide(const Candidate& best) {
   });
   if (unkept) note_ = fmt::format("the next run has to try again: {}", *unkept);
   return changed;
+}
+
+Result<Trainer> start_on_trial(PlanTrial& trial, const Program& program, const Machine& machine,
+                               const TrainerOptions& options) {
+  auto started = Trainer::start(program, trial.plan(), machine, options);
+  if (started || trial.done()) return started;
+  trial.give_up(started.error().message);
+  return Trainer::start(program, trial.plan(), machine, options);
 }
 
 }  // namespace terrace

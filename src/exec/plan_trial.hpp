@@ -24,6 +24,7 @@
 
 #include "planners/sentinel/sentinel.hpp"
 #include "planners/sentinel/trial.hpp"
+#include "terrace/trainer.hpp"
 #include "terrace/verify.hpp"
 
 namespace terrace {
@@ -71,6 +72,8 @@ class PlanTrial {
   bool remembered() const { return remembered_; }
   /// What the user should know, such as why a decision is not kept; mostly empty.
   const std::string& note() const { return note_; }
+  /// Nothing is tried: the plan is the one that only predicts, in as much as that needs. pre: no step yet
+  void give_up(const std::string& reason);
 
   const Profile& profile() const { return profile_; }
 
@@ -103,6 +106,7 @@ class PlanTrial {
   const std::vector<Bytes> budget_;
   std::vector<Bytes> room_;  // that is open while plans change
   Stage stage_ = Stage::done;
+  const VerifiedPlan as_planned_;  // what only predicts, in as much as it needs
   VerifiedPlan plan_;
   sentinel::Trial trial_{{}};
   std::optional<Candidate> predicted_, standing_, challenger_;
@@ -112,5 +116,10 @@ class PlanTrial {
   std::size_t intervals_ = 0;
   bool remembered_ = false;
 };
+
+/// A trainer under the trial's plan. A trial keeps more open than a plan needs, for those to come; where that
+/// is refused there is none: it gives up and says why, and training starts without. Fails as Trainer::start.
+Result<Trainer> start_on_trial(PlanTrial& trial, const Program& program, const Machine& machine,
+                               const TrainerOptions& options);
 
 }  // namespace terrace

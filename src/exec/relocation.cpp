@@ -16,17 +16,21 @@ bool is_among(std::span<const Place> places, Place place) {
   return std::any_of(places.begin(), places.end(), [&](Place one) { return same_place(one, place); });
 }
 
+std::size_t row_major_bytes(const Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float);
+}
+
 }  // namespace
 
 Relocation::Relocation(Side from, Side to, const OpenTiers& tiers) : from_(from), to_(to), tiers_(tiers) {
-  std::unordered_map<std::string_view, TensorId> named;
-  for (std::uint32_t i = 0; i < from.graph.tensors.size(); ++i) named[from.graph.tensors[i].name] = {i};
-  for (std::uint32_t i = 0; i < to.graph.tensors.size(); ++i) {
-    const Tensor& tensor = to.graph.tensors[i];
-    if (!tensor.persistent || is_constant(tensor)) continue;
-    const auto found = named.find(tensor.name);
+  const std::vector<WholeTensor> lying = whole_tensors(from.graph);
+  std::unordered_map<std::string_view, const WholeTensor*> named;
+  for (const WholeTensor& whole : lying) named[whole.name] = &whole;
+  for (const WholeTensor& whole : whole_tensors(to.graph)) {
+    if (is_constant(to.graph[whole.parts.front()])) continue;
+    const auto found = named.find(whole.name);
     check(found != named.end(), "both graphs have the tensor");
-    add(found->second, {i});
+    add(*found->second, whole);
   }
   left_ = items_.size();
   find_blockers();
@@ -77,26 +81,39 @@ void Relocation::give_back(Item& item) {
   item.value = {};
 }
 
-void Relocation::add(TensorId from, TensorId to) {
+void Relocation::add(const WholeTensor& from, const WholeTensor& to) {
+  const bool same_parts =
+      std::equal(from.parts.begin(), from.parts.end(), to.parts.begin(), to.parts.end(),
+                 [this](TensorId a, TensorId b) { return from_.graph[a].shape == to_.graph[b].shape; });
+  if (!same_parts) return add(from.parts, to.parts);
+  for (std::size_t i = 0; i < from.parts.size(); ++i)
+    add(std::vector{from.parts[i]}, std::vector{to.parts[i]});
+}
+
+void Relocation::add(std::vector<TensorId> from, std::vector<TensorId> to) {
   Item item;
-  item.from = from;
-  item.to = to;
-  const auto places = from_.store.places(from);
-  check(!places.empty(), "the plan keeps the tensor between steps");
-  item.source = places.front();
-  for (const Place place : to_.store.places(to)) {
-    const bool there = same_layout(item) && is_among(places, place);
-    if (!there) item.destinations.push_back(place);
-    if (there) item.source = place;  // where nothing else will be written
+  item.same_bytes =
+      from.size() == 1 && to.size() == 1 && from_.graph[from.front()].layout == to_.graph[to.front()].layout;
+  for (const TensorId part : from) {
+    const auto places = from_.store.places(part);
+    check(!places.empty(), "the plan keeps the tensor between steps");
+    item.sources.push_back({part, places.front()});
   }
+  for (const TensorId part : to) {
+    for (const Place place : to_.store.places(part)) {
+      const bool there = item.same_bytes && is_among(from_.store.places(from.front()), place);
+      if (!there) item.destinations.push_back({part, place});
+      if (there) item.sources.front().place = place;  // where nothing else will be written
+    }
+  }
+  item.to = std::move(to);
   if (!item.destinations.empty()) items_.push_back(std::move(item));
 }
 
 void Relocation::find_blockers() {
   for (std::uint32_t i = 0; i < items_.size(); ++i) {
-    const Place source = items_[i].source;
     for (std::uint32_t j = 0; j < items_.size(); ++j) {
-      if (i == j || !goes_to(items_[j], source, source_size(items_[i]))) continue;
+      if (i == j || !goes_over(items_[j], items_[i])) continue;
       items_[i].blocks.push_back(j);
       ++items_[j].blockers;
     }
@@ -110,19 +127,23 @@ Bytes Relocation::touched(Place place, Bytes bytes) const {
   return tiers_.at(place) != nullptr ? bytes : round_up(bytes, tiers_[place.tier].description().granularity);
 }
 
-Bytes Relocation::source_size(const Item& item) const {
-  return touched(item.source, from_.graph[item.from].bytes);
+Bytes Relocation::size(const Item& item) const {
+  Bytes sum{0};
+  for (const Region& source : item.sources) sum += from_.graph[source.tensor].bytes;
+  return sum;
 }
 
-bool Relocation::goes_to(const Item& item, Place place, Bytes size) const {
-  return std::any_of(item.destinations.begin(), item.destinations.end(), [&](Place to) {
-    const std::uint64_t end = to.offset + touched(to, to_.graph[item.to].bytes).count;
-    return to.tier == place.tier && to.offset < place.offset + size.count && place.offset < end;
+bool Relocation::goes_over(const Item& item, const Item& other) const {
+  return std::any_of(other.sources.begin(), other.sources.end(), [&](const Region& lies) {
+    return goes_to(item, lies.place, touched(lies.place, from_.graph[lies.tensor].bytes));
   });
 }
 
-bool Relocation::same_layout(const Item& item) const {
-  return from_.graph[item.from].layout == to_.graph[item.to].layout;
+bool Relocation::goes_to(const Item& item, Place place, Bytes size) const {
+  return std::any_of(item.destinations.begin(), item.destinations.end(), [&](const Region& to) {
+    const std::uint64_t end = to.place.offset + touched(to.place, to_.graph[to.tensor].bytes).count;
+    return to.place.tier == place.tier && to.place.offset < place.offset + size.count && place.offset < end;
+  });
 }
 
 void Relocation::run() {
@@ -140,33 +161,55 @@ void Relocation::run() {
   initialise_constants(to_.graph, to_.store);
 }
 
+/// All of it, row-major.
+std::vector<std::byte> Relocation::rows_of(const Item& item) const {
+  std::size_t all = 0;
+  for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]);
+  std::vector<std::byte> rows;
+  rows.reserve(all);
+  for (const Region& source : item.sources) {
+    std::vector<std::byte> stored(from_.graph[source.tensor].bytes.count);
+    tiers_.read(source.place, stored);
+    const std::size_t before = rows.size();
+    rows.resize(before + row_major_bytes(from_.graph[source.tensor]));
+    cpu::to_row_major(from_.graph, source.tensor, stored.data(), rows.data() + before);
+  }
+  return rows;
+}
+
 void Relocation::take(Item& item) {
-  const Bytes bytes = from_.graph[item.from].bytes;
-  if (same_layout(item)) {
-    tiers_.read(item.source, room_for(item, bytes.count));
+  if (item.same_bytes) {
+    tiers_.read(item.sources.front().place, room_for(item, size(item).count));
   } else {
-    std::vector<std::byte> stored(bytes.count);
-    tiers_.read(item.source, stored);
-    const auto elements = static_cast<std::size_t>(to_.graph[item.to].shape.elements());
-    std::vector<std::byte> row_major(elements * sizeof(float));
-    cpu::to_row_major(from_.graph, item.from, stored.data(), row_major.data());
-    stored = {};  // before the next copy is made
-    const auto value = room_for(item, to_.graph[item.to].bytes.count);
+    const std::vector<std::byte> rows = rows_of(item);
+    std::size_t bytes = 0, row = 0;
+    for (const TensorId part : item.to) bytes += to_.graph[part].bytes.count;
+    const auto value = room_for(item, bytes);
     std::fill(value.begin(), value.end(), std::byte{0});  // as the padding of a layout is
-    cpu::from_row_major(to_.graph, item.to, row_major.data(), value.data());
+    std::byte* at = value.data();
+    for (const TensorId part : item.to) {
+      cpu::from_row_major(to_.graph, part, rows.data() + row, at);
+      row += row_major_bytes(to_.graph[part]);
+      at += to_.graph[part].bytes.count;
+    }
   }
   item.taken = true;
 }
 
 void Relocation::put(Item& item) {
-  const Bytes bytes = from_.graph[item.from].bytes;
-  std::byte* memory = tiers_.at(item.source);
-  const bool in_place =
-      !item.taken && memory != nullptr && same_layout(item) && !goes_to(item, item.source, source_size(item));
+  const Place source = item.sources.front().place;
+  std::byte* memory = tiers_.at(source);
+  const bool in_place = !item.taken && memory != nullptr && item.same_bytes && !goes_over(item, item);
   if (!in_place && !item.taken) take(item);
-  const std::span<const std::byte> value =
-      in_place ? std::span<const std::byte>(memory, bytes.count) : std::span<const std::byte>(item.value);
-  for (const Place place : item.destinations) tiers_.write(value, place);
+  std::span<const std::byte> value = in_place ? std::span<const std::byte>(memory, size(item).count)
+                                              : std::span<const std::byte>(item.value);
+  for (const TensorId part : item.to) {
+    const std::size_t bytes = to_.graph[part].bytes.count;
+    for (const Region& to : item.destinations) {
+      if (to.tensor == part) tiers_.write(value.first(bytes), to.place);
+    }
+    value = value.subspan(bytes);
+  }
   give_back(item);
 }
 
@@ -174,8 +217,7 @@ void Relocation::hold_smallest() {
   Item* smallest = nullptr;
   for (Item& item : items_) {
     if (item.blockers == 0 || item.taken) continue;
-    if (smallest == nullptr || from_.graph[item.from].bytes < from_.graph[smallest->from].bytes)
-      smallest = &item;
+    if (smallest == nullptr || size(item) < size(*smallest)) smallest = &item;
   }
   check(smallest != nullptr, "what waits for nobody can go");
   take(*smallest);

@@ -1,5 +1,6 @@
 // Relocation: carries what outlives steps from where the plan of one graph keeps it to where that of another
-// does, in the same tiers. Layouts may differ; values are the same to the bit.
+// does, in the same tiers. Layouts may differ, and so may the parts that a tensor is kept in; values are the
+// same to the bit.
 //
 // Tensors go one by one, each as soon as nothing that is still needed lies where it goes. Where several lie
 // crosswise, the smallest of them waits in the part of the fastest tier that neither plan uses between steps,
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "exec/store.hpp"
+#include "graph/parts.hpp"
 
 namespace terrace {
 
@@ -22,7 +24,7 @@ class Relocation {
     const Store& store;
   };
 
-  /// pre: both have the same persistent tensors by name, constants aside
+  /// pre: both have the same persistent tensors by name, constants aside, whole or in parts
   Relocation(Side from, Side to, const OpenTiers& tiers);
 
   /// Throws EnvironmentError where a tier fails; called again it goes on from there.
@@ -33,27 +35,36 @@ class Relocation {
   Bytes most_held() const { return most_held_; }
 
  private:
+  struct Region {
+    TensorId tensor;
+    Place place;
+  };
+  /// A tensor, or a part that both graphs have; where they have different parts, all of them.
   struct Item {
-    TensorId from, to;
-    Place source;
-    std::vector<Place> destinations;    // where it is not yet
+    std::vector<Region> sources;        // one for each part
+    std::vector<TensorId> to;           // the parts it is to have, in the order of their rows
+    bool same_bytes = false;            // it is stored alike in both graphs
+    std::vector<Region> destinations;   // where it is not yet
     std::vector<std::uint32_t> blocks;  // items that go to where this one lies
     std::uint32_t blockers = 0;         // items that lie where this one goes
     bool taken = false;                 // it lies in `value` alone
-    std::span<std::byte> value = {};    // as it is to be stored
+    std::span<std::byte> value = {};    // as it is to be stored, one part behind the other
     std::vector<std::byte> own = {};    // where that is in no tier
   };
 
-  void add(TensorId from, TensorId to);
+  void add(const WholeTensor& from, const WholeTensor& to);
+  void add(std::vector<TensorId> from, std::vector<TensorId> to);
   void find_blockers();
   void find_spare();
   std::span<std::byte> room_for(Item& item, std::size_t bytes);
   void give_back(Item& item);
   /// What reading or writing a tensor there touches.
   Bytes touched(Place place, Bytes bytes) const;
-  Bytes source_size(const Item& item) const;
+  Bytes size(const Item& item) const;
+  /// Whether the one is to be written to where the other lies.
+  bool goes_over(const Item& item, const Item& other) const;
   bool goes_to(const Item& item, Place place, Bytes size) const;
-  bool same_layout(const Item& item) const;
+  std::vector<std::byte> rows_of(const Item& item) const;
   void take(Item& item);
   void hold_smallest();
   void release(Item& item);

@@ -70,17 +70,16 @@ void Store::write(TensorId tensor, std::span<const float> values) const {
   keep(tensor, {stored, bytes});
 }
 
-std::span<std::byte> Store::spare() const {
-  if (!tiers_.is_open({0})) return {};
+std::span<std::byte> Store::spare(TierId tier) const {
+  if (!tiers_.is_open(tier) || tiers_.at({tier, 0}) == nullptr) return {};
   std::map<std::uint64_t, std::uint64_t> held;  // begin -> end
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Tensor& tensor = graph_.tensors[i];
     for (const Place& place : places_[i]) {
-      if (tensor.persistent && place.tier == TierId{0})
-        held[place.offset] = place.offset + tensor.bytes.count;
+      if (tensor.persistent && place.tier == tier) held[place.offset] = place.offset + tensor.bytes.count;
     }
   }
-  const std::uint64_t capacity = tiers_[{0}].description().capacity.count;
+  const std::uint64_t capacity = tiers_[tier].description().capacity.count;
   held[capacity] = capacity;
   std::uint64_t end = 0, begin = 0, longest = 0;
   for (const auto& [next, next_end] : held) {
@@ -91,7 +90,7 @@ std::span<std::byte> Store::spare() const {
     end = std::max(end, next_end);
   }
   const std::uint64_t aligned = round_up(Bytes{begin}, Bytes{64}).count;
-  return {tiers_.at({{0}, aligned}), begin + longest - std::min(aligned, begin + longest)};
+  return {tiers_.at({tier, aligned}), begin + longest - std::min(aligned, begin + longest)};
 }
 
 }  // namespace terrace

@@ -24,8 +24,9 @@ class Store {
   std::vector<float> read(TensorId tensor) const;
   void write(TensorId tensor, std::span<const float> values) const;
 
-  /// The largest stretch of the fastest tier that holds nothing persistent: free before the first step.
-  std::span<std::byte> spare() const;
+  /// The largest stretch of a tier that holds nothing persistent: free between steps. Empty where kernels
+  /// cannot use the tier.
+  std::span<std::byte> spare(TierId tier = {0}) const;
 
  private:
   const Graph& graph_;

@@ -52,6 +52,23 @@ Result<void> require_room(const OpenTiers& tiers, const std::vector<Bytes>& budg
   return {};
 }
 
+std::filesystem::path state_file(const std::filesystem::path& folder) {
+  return folder / fmt::format(".terrace-state-{}-{:08x}", getpid(), std::random_device()());
+}
+
+void take_back(Trainer& trainer, const std::filesystem::path& file, const std::function<void()>& before) {
+  try {
+    before();
+    trainer.load_checkpoint(file).value();
+  } catch (const std::exception& error) {
+    throw EnvironmentError(fmt::format("{}; {} holds the state after step {}", error.what(), file.native(),
+                                       trainer.steps_done()),
+                           {"", file.native(), 0, 0});
+  }
+  std::error_code left;
+  std::filesystem::remove(file, left);
+}
+
 TensorId Trainer::State::find(std::string_view name) const {
   const TensorId id = find_tensor(graph(), name);
   check(static_cast<bool>(id), "there is a tensor of that name");
@@ -147,20 +164,10 @@ Result<void> Trainer::change_plan(const VerifiedPlan& plan, const Machine& machi
   if (const auto fits = require_fitting(program(), plan.plan(), machine); !fits) return fits;
   if (const auto fits = require_room(state_->tiers, plan->budget, machine); !fits) return fits;
   if (const auto before = finish_checkpoint(); !before) return before;
-  // Others may have the same folder, and the same process number elsewhere.
-  const auto file = folder / fmt::format(".terrace-state-{}-{:08x}", getpid(), std::random_device()());
+  const auto file = state_file(folder);
   if (const auto saved = save_checkpoint(file); !saved) return saved;
   state_->fail("its plan was changed in part", {});
-  try {
-    state_->now().follow(plan.plan(), machine, state_->tiers);
-    load_checkpoint(file).value();
-  } catch (const std::exception& error) {
-    throw EnvironmentError(
-        fmt::format("{}; {} holds the state after step {}", error.what(), file.native(), state_->steps),
-        {"", file.native(), 0, 0});
-  }
-  std::error_code left;
-  std::filesystem::remove(file, left);
+  take_back(*this, file, [&] { state_->now().follow(plan.plan(), machine, state_->tiers); });
   return {};
 }
 

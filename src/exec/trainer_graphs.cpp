@@ -1,4 +1,4 @@
-// A trainer with several graphs of one network, for inputs that change in size.
+// A trainer with several graphs of one network, for inputs that change in size and for paths through it.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -7,25 +7,24 @@
 #include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "exec/trainer_state.hpp"
+#include "graph/parts.hpp"
 
 namespace terrace {
 namespace {
 
-using Named = std::unordered_map<std::string_view, const Tensor*>;
-
-bool is_state(const Tensor& tensor) { return tensor.persistent && !is_constant(tensor); }
-
-Named state_by_name(const Graph& graph) {
-  Named named;
-  for (const Tensor& tensor : graph.tensors) {
-    if (is_state(tensor)) named[tensor.name] = &tensor;
-  }
-  return named;
+/// What a graph keeps from step to step, in its order, whole however it is kept.
+std::vector<WholeTensor> state_of(const Graph& graph) {
+  std::vector<WholeTensor> state = whole_tensors(graph);
+  std::erase_if(state, [&](const WholeTensor& whole) { return is_constant(graph[whole.parts.front()]); });
+  return state;
 }
 
-/// Layouts may differ: what goes over is the value.
-bool holds_the_same(const Tensor& a, const Tensor& b) {
-  return a.kind == b.kind && a.type == b.type && a.shape == b.shape;
+using Named = std::unordered_map<std::string_view, const WholeTensor*>;
+
+Named by_name(const std::vector<WholeTensor>& state) {
+  Named named;
+  for (const WholeTensor& whole : state) named[whole.name] = &whole;
+  return named;
 }
 
 Error other_state(const std::string& difference) {
@@ -33,33 +32,50 @@ Error other_state(const std::string& difference) {
           difference + ": a trainer changes between graphs of one network, with one optimizer"};
 }
 
-std::string described(const Tensor& tensor) {
-  return fmt::format("a {} of {} {}", to_string(tensor.kind), to_string(tensor.type),
-                     to_string(tensor.shape));
+/// Not its layout, nor its parts: what goes over is the value.
+std::string described(const Graph& graph, const WholeTensor& whole) {
+  const Tensor& tensor = graph[whole.parts.front()];
+  return fmt::format("a {} of {} {}", to_string(tensor.kind), to_string(tensor.type), to_string(whole.shape));
 }
 
+}  // namespace
+
 Result<void> require_same_state(const Graph& trained, const Graph& added) {
-  Named missing = state_by_name(trained);
-  for (const Tensor& tensor : added.tensors) {
-    if (!is_state(tensor)) continue;
-    const auto found = missing.find(tensor.name);
+  const std::vector<WholeTensor> state = state_of(trained);
+  Named missing = by_name(state);
+  for (const WholeTensor& whole : state_of(added)) {
+    const auto found = missing.find(whole.name);
     if (found == missing.end()) {
       return other_state(
-          fmt::format("tensor {} of {} is not in the graph that is trained", tensor.name, added.name));
+          fmt::format("tensor {} of {} is not in the graph that is trained", whole.name, added.name));
     }
-    if (!holds_the_same(tensor, *found->second)) {
-      return other_state(fmt::format("tensor {} of {} is {}, and {} in the graph that is trained",
-                                     tensor.name, added.name, described(tensor), described(*found->second)));
+    const std::string here = described(added, whole), there = described(trained, *found->second);
+    if (here != there) {
+      return other_state(fmt::format("tensor {} of {} is {}, and {} in the graph that is trained", whole.name,
+                                     added.name, here, there));
     }
     missing.erase(found);
   }
-  for (const Tensor& tensor : trained.tensors) {
-    if (missing.contains(tensor.name)) {
+  for (const WholeTensor& whole : state) {
+    if (missing.contains(whole.name)) {
       return other_state(
-          fmt::format("tensor {} of the graph that is trained is not in {}", tensor.name, added.name));
+          fmt::format("tensor {} of the graph that is trained is not in {}", whole.name, added.name));
     }
   }
   return {};
+}
+
+Graph with_state_of(Graph graph, const Graph& network) {
+  const std::vector<WholeTensor> present = state_of(graph);
+  const Named named = by_name(present);
+  for (const WholeTensor& whole : state_of(network)) {
+    if (named.contains(whole.name)) continue;
+    for (const TensorId part : whole.parts) {
+      check(!find_tensor(graph, network[part].name), "what is added has a name of its own");
+      graph.tensors.push_back(network[part]);
+    }
+  }
+  return graph;
 }
 
 Result<void> require_threads(const Program& present, const Program& added) {
@@ -68,8 +84,6 @@ Result<void> require_threads(const Program& present, const Program& added) {
                fmt::format("{} was compiled for {} threads and training has {}: compile it for as many",
                            added.graph.name, added.threads, present.threads)};
 }
-
-}  // namespace
 
 Result<std::size_t> Trainer::State::add(Program program, const Plan& plan, const Machine& machine) {
   if (const auto fits = require_threads(now().program, program); !fits) return fits.error();

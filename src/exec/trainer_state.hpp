@@ -2,6 +2,8 @@
 // in the order in which they need each other.
 #pragma once
 
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -75,5 +77,16 @@ struct Trainer::State {
 /// Whether a plan is one for this graph and machine, and whether it fits in the tiers that are open.
 Result<void> require_fitting(const Program& program, const Plan& plan, const Machine& machine);
 Result<void> require_room(const OpenTiers& tiers, const std::vector<Bytes>& budget, const Machine& machine);
+/// Whether both keep the same from step to step, however they do.
+Result<void> require_same_state(const Graph& trained, const Graph& added);
+/// Whether both were compiled for as many threads.
+Result<void> require_threads(const Program& present, const Program& added);
+/// For what outlives steps, while it cannot be in the tiers. Others may have the same folder, and the same
+/// process number elsewhere.
+std::filesystem::path state_file(const std::filesystem::path& folder);
+/// Ends that: loads it, after `before`, and removes the file. Throws EnvironmentError, which names the file,
+/// where either fails.
+void take_back(
+    Trainer& trainer, const std::filesystem::path& file, const std::function<void()>& before = [] {});
 
 }  // namespace terrace

@@ -75,7 +75,7 @@ Graph drop_unused(Graph graph) {
   std::vector<TensorId> renamed(graph.tensors.size());
   std::vector<Tensor> kept;
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    if (!lifetimes[{i}].used && !is_result[i]) continue;
+    if (!lifetimes[{i}].used && !is_result[i] && !graph.tensors[i].persistent) continue;
     renamed[i] = {static_cast<std::uint32_t>(kept.size())};
     kept.push_back(std::move(graph.tensors[i]));
   }

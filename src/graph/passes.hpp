@@ -8,7 +8,7 @@ namespace terrace {
 /// Lets an output take over an input's memory wherever the kernel allows it and nobody reads the input later.
 Graph share_in_place(Graph graph);
 
-/// Removes tensors that no kernel uses and that are no results.
+/// Removes tensors that no kernel uses, that are no results and do not outlive steps.
 Graph drop_unused(Graph graph);
 
 /// Reorders kernels, within what they read and write, so that less is live at once: updates run as soon as

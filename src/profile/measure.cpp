@@ -84,14 +84,21 @@ Result<void> find_fitting(const Graph& graph, std::vector<Subject>& variants, By
   return {};
 }
 
+/// What the system gives stands for memory of all tiers; what is lent is of one.
+Bytes most_in_first(const MeasureOptions& options) {
+  return options.lend ? options.tier_budgets[0] : options.budget;
+}
+
 /// Fills in what the store knows; returns the rest.
 Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptions& options,
                                           const std::string& compute, Subjects& subjects, Times& times,
                                           PlacementTrials& elsewhere) {
   std::vector<Candidate> unknown;
   std::unordered_set<std::string> seen;
+  const Bytes most = most_in_first(options);
   for (auto& variants : subjects) {
-    if (auto fitting = find_fitting(graph, variants, options.budget); !fitting) return fitting.error();
+    const auto fitting = find_fitting(graph, variants, most);
+    if (!fitting && !options.lend) return fitting.error();
     for (const auto& [kernel, key, fits] : variants) {
       if (!fits || !seen.insert(key).second) continue;
       elsewhere.add(key, kernel);
@@ -112,7 +119,7 @@ Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unkno
   if (unknown.empty()) return {};
   Bytes largest;
   for (const Candidate& one : unknown) largest = std::max(largest, trial_bytes(graph, *one.kernel));
-  auto trial = Trial::open(std::min(options.budget, largest + flush_bytes()));
+  auto trial = open_trial(options, std::min(most_in_first(options), largest + flush_bytes()));
   if (!trial) return trial.error();
   for (const Candidate& one : unknown) {
     const PlacedTime& time = times[one.key] = trial->measure(graph, *one.kernel);

@@ -27,7 +27,7 @@ std::vector<TierId> further_tiers(const Machine& machine, const std::vector<Byte
 Result<std::unique_ptr<Tier>> open_sample(const MachineTier& tier, Bytes arena) {
   const auto spec = parse_tier_spec(tier.spec);
   if (!spec) return spec.error();
-  const auto sample = sample_of(*spec, round_up(arena, tier.granularity));
+  const auto sample = sample_of(*spec, arena);
   if (!sample) return sample.error();
   auto opened = open_tier(*sample);
   if (opened && (*opened)->memory() == nullptr) {
@@ -38,6 +38,13 @@ Result<std::unique_ptr<Tier>> open_sample(const MachineTier& tier, Bytes arena) 
 }
 
 }  // namespace
+
+Result<Trial> open_trial(const MeasureOptions& options, Bytes arena) {
+  if (!options.lend) return Trial::open(arena);
+  auto memory = options.lend({0}, arena);
+  if (!memory) return memory.error();
+  return Trial(*std::move(memory));
+}
 
 PlacementTrials::PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
                                  std::string compute)
@@ -105,7 +112,8 @@ std::vector<Bytes> PlacementTrials::arenas() const {
 }
 
 void PlacementTrials::open_further(Trial& trial, TierId id, Bytes arena) const {
-  auto tier = open_sample(machine_[id], arena);
+  const Bytes whole = round_up(arena, machine_[id].granularity);
+  auto tier = options_.lend ? options_.lend(id, whole) : open_sample(machine_[id], whole);
   if (tier) {
     trial.add(id, std::move(*tier));
   } else if (options_.told) {
@@ -116,7 +124,7 @@ void PlacementTrials::open_further(Trial& trial, TierId id, Bytes arena) const {
 
 std::optional<Trial> PlacementTrials::open() const {
   const std::vector<Bytes> largest = arenas();
-  auto trial = Trial::open(std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
+  auto trial = open_trial(options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
   if (!trial) {
     if (options_.told) options_.told(trial.error().message);
     return std::nullopt;

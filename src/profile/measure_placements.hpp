@@ -19,6 +19,9 @@
 
 namespace terrace {
 
+/// With tier 0 alone: memory that is lent, or the system's. Fails where there is none.
+Result<Trial> open_trial(const MeasureOptions& options, Bytes arena);
+
 class PlacementTrials {
  public:
   /// Borrows all but the compute key. pre: a valid machine; the budgets of MeasureOptions agree

@@ -184,6 +184,7 @@ Bytes flush_bytes() {
 }
 
 Trial::Trial(std::unique_ptr<Tier> memory) : numbers_(draw_numbers()) {
+  check(memory->memory() != nullptr, "kernels on trial use their memory in place");
   memory_.push_back(std::move(memory));
 }
 

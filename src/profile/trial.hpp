@@ -30,6 +30,8 @@ class Trial {
  public:
   /// With tier 0 alone. Fails where there is no such memory.
   static Result<Trial> open(Bytes arena);
+  /// The same in memory that is there already. pre: it is addressable
+  explicit Trial(std::unique_ptr<Tier> memory);
   /// A further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
@@ -46,7 +48,6 @@ class Trial {
   std::span<const std::byte> contents(const Graph& graph, const Kernel& kernel, TensorId id) const;
 
  private:
-  explicit Trial(std::unique_ptr<Tier> memory);
   /// `used`: by tier, the operands.
   void empty_caches(std::span<const Bytes> used);
 

@@ -30,6 +30,14 @@ TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
   EXPECT_EQ(json.at("loss").size(), 8U);
 }
 
+TEST_F(TrainOnChangingLengths, SplitsKernelsThatDoNotFit) {
+  tree_.write("work/lengths", "2\n5\n2\n");
+  const Json json = json_of(kModel + "--lengths lengths --steps 3 --fast 40MiB --same-bits");
+  EXPECT_EQ(json.at("same_bits"), true);
+  EXPECT_GT(json.at("split_kernels"), 0);
+  for (const Json& bucket : json.at("buckets")) EXPECT_GT(bucket.at("split_kernels"), 0);
+}
+
 TEST_F(TrainOnChangingLengths, ResumesInTheMiddle) {
   tree_.write("work/lengths", "2\n5\n3\n5\n2\n");
   const std::string command = kModel + "--lengths lengths --buckets 2 ";

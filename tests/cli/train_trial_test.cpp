@@ -78,5 +78,20 @@ TEST_F(TrainOnTrial, IsNotBegunInARunThatEndsBeforeIt) {
   EXPECT_EQ(result().at("trial_steps"), 0);
 }
 
+/// What an earlier run did is not left to do.
+TEST_F(TrainOnTrial, IsNotBegunInAResumedRunThatEndsBeforeIt) {
+  json_of(kModel + "--steps 48 --checkpoint kept");
+  const std::string command = kModel + kSentinel + slow_memory() + "--checkpoint kept --json result.json ";
+  const Outcome late = run(command + "--steps 50");
+  ASSERT_EQ(late.code, 0) << late.err;
+  EXPECT_NE(late.err.find("steps, and training has 2\n"), std::string::npos) << late.err;
+  EXPECT_EQ(result().at("trial_steps"), 0);
+  EXPECT_EQ(result().at("first_step"), 48);
+  const Outcome early = run(command + "--steps 100");
+  ASSERT_EQ(early.code, 0) << early.err;
+  EXPECT_GT(result().at("trial_steps"), 0);
+  EXPECT_EQ(result().at("first_step"), 50);
+}
+
 }  // namespace
 }  // namespace terrace

@@ -23,14 +23,14 @@ TEST(BucketTrainer, MakesABucketWhenTheFirstInputOfItsSizeComes) {
   request.graph_of = [&](std::int64_t size) -> Result<Graph> { return ++made, small_lstm(size); };
   BucketTrainer buckets = BucketTrainer::start(std::move(request)).value();
   EXPECT_EQ(made, 1);
-  EXPECT_TRUE(buckets.largest().graph);
+  EXPECT_TRUE(buckets.largest().number);
   step(buckets.trainer(), 0);
   buckets.use(3).value();
   EXPECT_EQ(made, 2);
   EXPECT_EQ(buckets.current().size, 4);
   EXPECT_EQ(buckets.current().made_at, 1U);
   EXPECT_EQ(buckets.trainer().integer_input("tokens").size(), 12U);
-  EXPECT_FALSE(buckets.buckets()[0].graph);
+  EXPECT_FALSE(buckets.buckets()[0].number);
   for (const std::int64_t length : {7, 4, 6, 3}) {
     buckets.use(length).value();
     step(buckets.trainer(), 1);

@@ -46,6 +46,32 @@ inline Graph small_lstm(std::int64_t sequence = 7) {
   return std::move(net).finish();
 }
 
+inline Graph small_bert(std::int64_t sequence = 12) {
+  Net net("small bert");
+  const Value tokens = net.input("tokens", {2, sequence}, DataType::i32);
+  const Value target = net.input("target", {2, sequence}, DataType::i32);
+  const networks::BertOptions options{
+      .vocabulary = 10, .positions = 12, .hidden = 24, .layers = 2, .heads = 3, .dropout = 0.1F};
+  net.train(net.cross_entropy(networks::bert(net, tokens, options), target), {.kind = Optimizer::Kind::adam});
+  return std::move(net).finish();
+}
+
+/// Paths through one network: all of it with a second head that helps to train, the same without that head,
+/// and past the block in the middle.
+enum class Route { helped, plain, short_cut };
+
+inline Graph routed(Route route) {
+  Net net("routed");
+  const Value label = net.input("label", {6}, DataType::i32);
+  Value x = net.relu(net.linear("stem", net.input("x", {6, 20}), 48));
+  if (route != Route::short_cut)
+    x = net.add(x, net.linear("block.out", net.gelu(net.linear("block.in", x, 96)), 48));
+  std::vector<Value> losses{net.cross_entropy(net.linear("head", x, 10), label)};
+  if (route == Route::helped) losses.push_back(net.cross_entropy(net.linear("helper", x, 10), label, 0.3F));
+  net.update(net.backward(losses), {.kind = Optimizer::Kind::adam});
+  return std::move(net).finish();
+}
+
 /// Filters stored the other way round, and in groups.
 inline Graph small_generator() {
   Net net("small generator");

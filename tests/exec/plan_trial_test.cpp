@@ -266,6 +266,49 @@ TEST(PlanTrial, IsNotBegunWhereTrainingEndsBeforeIt) {
   EXPECT_NE(trial.note().find("stay as predicted: to try them takes up to"), std::string::npos);
 }
 
+/// Opens no more than so much of the slow tier.
+TrainerOptions with_at_most(Bytes slow) {
+  return {.seed = 1, .open = [slow](const TierSpec& spec) -> Result<std::unique_ptr<Tier>> {
+            if (spec.kind == TierKind::fake && spec.capacity > slow)
+              return Error{ErrorCode::too_large, "there is not so much"};
+            return open_tier(spec);
+          }};
+}
+
+TEST(PlanTrial, IsGivenUpWhereOnlyThePlanHasRoom) {
+  const Subject subject;
+  PlanTrial trial(subject.request());
+  ASSERT_FALSE(trial.done());
+  const Bytes enough = round_up((*subject.predicted)->budget[1], Bytes{512});
+  ASSERT_LT(enough, trial.plan()->budget[1]);
+  Trainer trainer = start_on_trial(trial, subject.program, subject.machine, with_at_most(enough)).value();
+  EXPECT_TRUE(trial.done());
+  EXPECT_EQ(trial.answer(), "trial");
+  EXPECT_EQ(trial.plan().plan(), subject.predicted->plan());
+  EXPECT_NE(trial.note().find("stay as predicted, since there is no room to try them: there is not so much"),
+            std::string::npos)
+      << trial.note();
+  Trainer reference = Trainer::start(subject.program, {.seed = 1}).value();
+  EXPECT_EQ(step(trainer, 0), step(reference, 0));
+}
+
+TEST(PlanTrial, IsBegunWhereThereIsRoomForIt) {
+  const Subject subject;
+  PlanTrial trial(subject.request());
+  const auto options = with_at_most(trial.plan()->budget[1]);
+  EXPECT_TRUE(start_on_trial(trial, subject.program, subject.machine, options));
+  EXPECT_FALSE(trial.done());
+  EXPECT_EQ(trial.note(), "");
+}
+
+TEST(PlanTrial, IsNoWayToStartWhereThePlanHasNoRoomEither) {
+  const Subject subject;
+  PlanTrial trial(subject.request());
+  const auto started = start_on_trial(trial, subject.program, subject.machine, with_at_most(Bytes{512}));
+  ASSERT_FALSE(started);
+  EXPECT_EQ(started.error().message, "there is not so much");
+}
+
 TEST(PlanTrial, ChangesNoBitOfTraining) {
   const TemporaryFolder folder;
   const Subject subject;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "exec/planned.hpp"
+#include "split/nets.hpp"
 #include "terrace/error.hpp"
 
 namespace terrace {
@@ -136,6 +137,44 @@ TEST(Relocation, ChangesLayouts) {
         subject.fill(from, seed);
         Relocation({subject.before, from}, {subject.after, to}, subject.tiers).run();
         subject.expect_all(to);
+      }
+    }
+  }
+}
+
+/// A tensor is kept whole in one graph and in parts in the other, or in other parts.
+TEST(Relocation, ChangesParts) {
+  const Graph whole = test::classifier(60, 131);
+  const std::vector<Graph> kept{compiled(whole), compiled(test::split(whole, 40)),
+                                compiled(test::split(whole, 75))};
+  ASSERT_NE(find_parts(kept[1], "first.weight").size(), find_parts(kept[2], "first.weight").size());
+  for (const SlowTier& slow : {fake_memory(), fake_blocks()}) {
+    for (std::uint64_t seed = 0; seed < 12; ++seed) {
+      SCOPED_TRACE(seed);
+      Subject subject(kept[seed % 3], kept[(seed + 1 + seed / 3 % 2) % 3], slow);
+      const Store from = subject.store(subject.before, 2 * seed),
+                  to = subject.store(subject.after, 2 * seed + 1);
+      subject.fill(from, seed);
+      subject.fake->fail_randomly(0.05, FakeTier::Fault::io_error, seed);
+      Relocation relocation({subject.before, from}, {subject.after, to}, subject.tiers);
+      for (bool done = false; !done;) {
+        try {
+          relocation.run();
+          done = true;
+        } catch (const EnvironmentError&) {
+        }
+      }
+      subject.fake->heal();
+      for (const WholeTensor& tensor : whole_tensors(subject.after)) {
+        std::vector<float> expected, found;
+        for (const TensorId part : find_parts(subject.before, tensor.name))
+          expected.insert(expected.end(), subject.values[part.index].begin(),
+                          subject.values[part.index].end());
+        for (const TensorId part : tensor.parts) {
+          const std::vector<float> rows = to.read(part);
+          found.insert(found.end(), rows.begin(), rows.end());
+        }
+        EXPECT_TRUE(same_bits(found, expected)) << tensor.name;
       }
     }
   }

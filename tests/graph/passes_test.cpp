@@ -113,16 +113,18 @@ TEST(ShareInPlace, AsksForTheSameBytesTypeAndLayout) {
   EXPECT_FALSE(shares([](Tensor& tensor) { tensor.persistent = true; }));
 }
 
-TEST(DropUnused, KeepsUsersAndResultsAlone) {
+TEST(DropUnused, KeepsWhatIsUsedResultsAndStateAlone) {
   Net net("n");
   const Value given = net.input("given", {4}), unused = net.input("unused", {4});
   net.parameter("unused weight", {4}, {});
+  net.input("unused input", {4});
   net.result(net.relu(given));
   net.result(unused);
   const Graph graph = std::move(net).finish();
   const Graph dropped = drop_unused(graph);
-  EXPECT_EQ(dropped.tensors.size(), 3U);
-  EXPECT_FALSE(find_tensor(dropped, "unused weight"));
+  EXPECT_EQ(dropped.tensors.size(), 4U);
+  EXPECT_FALSE(find_tensor(dropped, "unused input"));
+  EXPECT_TRUE(find_tensor(dropped, "unused weight"));
   EXPECT_EQ(dropped[dropped.results[1]].name, "unused");
   EXPECT_EQ(drop_unused(dropped), dropped);
 }

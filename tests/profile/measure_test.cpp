@@ -7,6 +7,7 @@
 #include <set>
 
 #include "exec/nets.hpp"
+#include "graph/variant.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/operands.hpp"
 #include "profile/trial.hpp"
@@ -187,6 +188,62 @@ TEST(Measure, FailsForForeignKernels) {
   const auto profile = measure(one_kernel({64}, {64}, 0), two_tier_machine(), {1, kBudget});
   ASSERT_FALSE(profile);
   EXPECT_EQ(profile.error().code, ErrorCode::unsupported);
+}
+
+/// Lends an arena of its own and counts.
+struct Arena {
+  Bytes most{};
+  std::size_t lent = 0;
+  MeasureOptions options(Bytes budget) {
+    MeasureOptions options{1, budget, nullptr, {}, {budget, Bytes{}}};
+    options.lend = [this](TierId, Bytes bytes) {
+      ++lent;
+      most = std::max(most, bytes);
+      TierSpec spec;
+      spec.capacity = bytes;
+      return open_tier(spec);
+    };
+    return options;
+  }
+};
+
+TEST(Measure, TakesMemoryThatIsLentInstead) {
+  const Graph graph = lowered(small_gpt());
+  Arena arena;
+  EXPECT_TRUE(measure(graph, two_tier_machine(), arena.options(kBudget)).value().is_measured());
+  EXPECT_EQ(arena.lent, 1U);
+  EXPECT_LE(arena.most, kBudget);
+}
+
+TEST(Measure, EstimatesKernelsThatAreTooLargeForMemoryThatIsLent) {
+  const Graph graph = lowered(small_gpt());
+  const Machine machine = two_tier_machine();
+  Bytes largest{};
+  const auto bytes_of = [&](const Kernel& kernel) { return trial_bytes(graph, as_variant(kernel, 0)); };
+  for (const Kernel& kernel : graph.kernels) largest = std::max(largest, bytes_of(kernel));
+  Arena arena;
+  const Profile profile = measure(graph, machine, arena.options(largest / 2)).value();
+  const Profile estimated = estimate(graph, machine);
+  std::size_t measured = 0;
+  for (std::size_t i = 0; i < graph.kernels.size(); ++i) {
+    const bool fits = bytes_of(graph.kernels[i]) <= largest / 2;
+    const auto& first = profile.kernels[i].variants[0];
+    EXPECT_EQ(first[0].samples > 0, fits) << graph.kernels[i].name;
+    EXPECT_TRUE(fits || first == estimated.kernels[i].variants[0]);
+    measured += fits ? 1 : 0;
+  }
+  EXPECT_GT(measured, 0U);
+  EXPECT_LT(measured, graph.kernels.size());
+}
+
+TEST(Measure, FailsWhereNoMemoryIsLent) {
+  MeasureOptions options{1, kBudget, nullptr, {}, {kBudget, Bytes{}}};
+  options.lend = [](TierId, Bytes) -> Result<std::unique_ptr<Tier>> {
+    return Error{ErrorCode::too_large, "it is in use"};
+  };
+  const auto profile = measure(lowered(small_gpt()), two_tier_machine(), options);
+  ASSERT_FALSE(profile);
+  EXPECT_EQ(profile.error().message, "it is in use");
 }
 
 TEST(Measure, TellsComputersApartByThreads) { EXPECT_NE(compute_key(1), compute_key(2)); }

@@ -1,0 +1,122 @@
+// A trainer measures a graph that it meets in the middle of training, in the memory that it has.
+#include <fmt/format.h>
+
+#include <exception>
+#include <functional>
+#include <optional>
+
+#include "exec/trainer_state.hpp"
+#include "profile/measure.hpp"
+
+namespace terrace {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Some of a tier that is open already.
+class LentMemory final : public Tier {
+ public:
+  LentMemory(TierDescription description, std::span<std::byte> memory)
+      : description_(std::move(description)), memory_(memory) {
+    description_.capacity = Bytes{memory.size()};
+  }
+  const TierDescription& description() const noexcept override { return description_; }
+  std::byte* memory() noexcept override { return memory_.data(); }
+
+ private:
+  TierDescription description_;
+  const std::span<std::byte> memory_;
+};
+
+/// Measuring without a place to keep it is slower the next time, no worse.
+std::optional<ProfileStore> open_store(const fs::path& file) try {
+  auto store = ProfileStore::open(file);
+  if (!store) return std::nullopt;
+  return *std::move(store);
+} catch (const EnvironmentError&) {
+  return std::nullopt;
+}
+
+Result<void> require_tiers(const OpenTiers& tiers, const Machine& machine) {
+  if (machine.tiers.size() == tiers.count()) return {};
+  return Error{ErrorCode::invalid_argument,
+               fmt::format("machine {} has {} tiers and training has {}: measure for the machine that it was "
+                           "started on",
+                           machine.name, machine.tiers.size(), tiers.count())};
+}
+
+/// Lends the memory of tiers between two steps: what nothing lies in, and where that is too small all of it.
+class Lender {
+ public:
+  /// `clear`: makes all of it free.
+  Lender(const OpenTiers& tiers, const Store& store, std::function<Result<void>()> clear)
+      : tiers_(tiers), store_(store), clear_(std::move(clear)) {}
+
+  Result<std::unique_ptr<Tier>> lend(TierId id, Bytes bytes) {
+    std::span<std::byte> memory = store_.spare(id);
+    if (!is_clear_ && memory.size() < bytes.count) {
+      if (const auto cleared = clear_(); !cleared) return cleared.error();
+      is_clear_ = true;
+    }
+    Tier& tier = tiers_[id];
+    if (is_clear_) memory = {tier.memory(), tier.description().capacity.count};
+    return std::unique_ptr<Tier>(std::make_unique<LentMemory>(tier.description(), memory.first(bytes.count)));
+  }
+  bool is_clear() const { return is_clear_; }
+
+ private:
+  const OpenTiers& tiers_;
+  const Store& store_;
+  const std::function<Result<void>()> clear_;
+  bool is_clear_ = false;
+};
+
+MeasureOptions options_of(const Machine& machine, std::vector<Bytes> budget) {
+  MeasureOptions options;
+  for (std::size_t i = 0; i < machine.tiers.size(); ++i) {
+    if (machine.tiers[i].addressable) options.budget += budget[i];
+  }
+  options.tier_budgets = std::move(budget);
+  return options;
+}
+
+}  // namespace
+
+std::vector<Bytes> Trainer::budget() const {
+  std::vector<Bytes> budget;
+  for (std::uint32_t i = 0; i < state_->tiers.count(); ++i) {
+    const bool open = state_->tiers.is_open({i});
+    budget.push_back(open ? state_->tiers[{i}].description().capacity : Bytes{0});
+  }
+  return budget;
+}
+
+Result<Profile> Trainer::measure(const Program& program, const Machine& machine, const fs::path& folder) {
+  state_->require_sound();
+  if (const auto fits = require_threads(state_->now().program, program); !fits) return fits.error();
+  if (const auto fits = require_tiers(state_->tiers, machine); !fits) return fits.error();
+  if (const auto before = finish_checkpoint(); !before) return before.error();
+  const fs::path file = state_file(folder);
+  Lender lender(state_->tiers, *state_->now().store, [&]() -> Result<void> {
+    if (const auto saved = save_checkpoint(file); !saved) return saved;
+    state_->fail("its memory was lent to measure another graph", {});
+    return {};
+  });
+  auto store = open_store(folder / "profiles.sqlite");
+  MeasureOptions options = options_of(machine, budget());
+  options.threads = program.threads;
+  options.store = store ? &*store : nullptr;
+  options.lend = [&](TierId id, Bytes bytes) { return lender.lend(id, bytes); };
+  std::optional<Result<Profile>> profile;
+  std::exception_ptr broken;
+  try {
+    profile = terrace::measure(program.graph, machine, options);
+  } catch (...) {
+    broken = std::current_exception();
+  }
+  if (lender.is_clear()) take_back(*this, file);  // whatever happened
+  if (broken) std::rethrow_exception(broken);
+  return *std::move(profile);
+}
+
+}  // namespace terrace
