@@ -8,8 +8,10 @@
 
 #include "base/clock.hpp"
 #include "planners/autotm/ascent.hpp"
+#include "planners/autotm/cbc.hpp"
 #include "planners/autotm/exchange.hpp"
 #include "planners/autotm/placement.hpp"
+#include "planners/autotm/program.hpp"
 #include "planners/autotm/reduction.hpp"
 #include "planners/autotm/saddle.hpp"
 
@@ -35,6 +37,12 @@ constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 constexpr std::uint64_t kKinds = 3;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
+/// Placements after which a small problem is left to the exact program.
+constexpr std::uint64_t kRoundsAlone = 5;
+/// Edges and configurations, up to which a problem is small.
+constexpr std::size_t kSmall = 8000;
+/// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
+constexpr double kAsked = 0.8, kTolerance = 1e-5;
 /// At the clock, and at the bound.
 constexpr std::uint64_t kStepsPerLook = 10;
 
@@ -54,7 +62,9 @@ class FastSolver {
         best_prices_(reduction_.flat),
         prices_(flat_),
         random_(options.seed),
-        start_(steady_clock().now()) {}
+        start_(steady_clock().now()) {
+    if (!instance.between.empty()) list_going_on();
+  }
 
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
@@ -66,9 +76,11 @@ class FastSolver {
       look_at(saddle);
       rounds_ % kKinds == kKinds - 1 ? round() : follow();
       if (!is_late()) exchange();
+      if (rounds_ == kRoundsAlone && options_.branches && is_small()) branch();
     }
     result_.bound = bound();
-    for (const double price : best_prices_.memory) result_.prices.push_back(price / flat_.unit);
+    for (std::uint32_t m = 0; m < flat_.moments; ++m)
+      result_.prices.push_back(best_prices_.memory[m] / flat_.unit);
     return std::move(result_);
   }
 
@@ -132,11 +144,53 @@ class FastSolver {
       doubts_[reduction_.tensors[t]] = saddle.doubt(static_cast<std::uint32_t>(t));
     for (std::size_t e = 0; e < shares_.size(); ++e)
       shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
+    for (const std::uint32_t e : going_on_) shares_[e] = 1;
     reduction_.widen(best_prices_, prices_);
     placement_.set_prices(prices_);
     if (rounds_ % kKinds == 0) return;
     const double noise = share();
     for (double& one : shares_) one += noise * share();
+  }
+
+  bool is_small() const {
+    return has_cbc() && options_.gap >= 2 * kTolerance &&
+           flat_.edges.size() + flat_.configurations.size() <= kSmall;
+  }
+
+  void branch() {
+    const Seconds left = options_.time - (steady_clock().now() - start_);
+    if (is_done() || left.count() <= 0) return;
+    auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, left});
+    if (!solved) return;
+    best_bound_ = std::max(best_bound_, solved->bound.count() * (1 - kTolerance));
+    if (solved->objective >= result_.time || !is_within(solved->solution)) return;
+    result_.solution = std::move(solved->solution);
+    result_.time = solved->objective;
+  }
+
+  /// The exact program's capacities have tolerances, too.
+  bool is_within(const Solution& solution) const {
+    for (const Pool& pool : instance_.pools()) {
+      for (const Bytes bytes : occupancy(instance_, solution, pool.tier)) {
+        if (bytes > pool.capacity) return false;
+      }
+    }
+    return true;
+  }
+
+  /// What takes memory of two pools is two edges where others are one: the second is to count for nothing.
+  void list_going_on() {
+    for (const Flat::Tensor& tensor : flat_.tensors) {
+      std::vector<std::uint32_t> in(tensor.nodes), out(tensor.nodes);
+      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+        ++in[flat_.edges[e].to];
+        ++out[flat_.edges[e].from];
+      }
+      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+        const std::uint32_t node = flat_.edges[e].from;
+        if (in[node] == 1 && out[node] == 1) going_on_.push_back(e);
+      }
+    }
   }
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
@@ -176,11 +230,14 @@ class FastSolver {
 
   Error no_start() {
     const Shortage worst = placement_.shortage();
-    if (worst.bytes > flat_.capacity) {
+    const std::uint32_t pool = flat_.pool(worst.row);
+    const std::int64_t given = flat_.capacity[pool];
+    const std::string memory = pool == 0 ? "fast memory" : fmt::format("the memory between, pool {},", pool);
+    if (worst.bytes > given) {
       return {ErrorCode::too_large,
-              fmt::format("moment {} needs {} of fast memory at once and {} is given: give it more",
-                          worst.moment, readable(Bytes{static_cast<std::uint64_t>(worst.bytes)}),
-                          readable(instance_.capacity))};
+              fmt::format("moment {} needs {} of {} at once and {} is given: give it more",
+                          worst.row % flat_.moments, readable(Bytes{static_cast<std::uint64_t>(worst.bytes)}),
+                          memory, readable(Bytes{static_cast<std::uint64_t>(given)}))};
     }
     return {ErrorCode::unsupported,
             fmt::format("no placement in {} of fast memory was found: give it more, or take the exact solver",
@@ -194,8 +251,9 @@ class FastSolver {
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
-  std::vector<double> doubts_;  ///< by tensor
-  std::vector<double> shares_;  ///< by edge
+  std::vector<double> doubts_;           ///< by tensor
+  std::vector<double> shares_;           ///< by edge
+  std::vector<std::uint32_t> going_on_;  ///< edges
   Ascent ascent_;
   Relaxation relaxation_;
   double best_bound_ = 0;
