@@ -84,11 +84,8 @@ struct Outcome {
 /// Solutions are checked: a time that is not that of the solution, or memory beyond the capacity, is no
 /// result.
 inline void require_valid(const autotm::Instance& instance, const autotm::Solution& solution, Seconds time) {
-  for (const autotm::Pool& pool : instance.pools()) {
-    for (const Bytes bytes : occupancy(instance, solution, pool.tier)) {
-      if (bytes > pool.capacity) throw std::runtime_error("a solution takes more than the capacity");
-    }
-  }
+  if (!is_within_capacities(instance, solution))
+    throw std::runtime_error("a solution takes more than the capacity");
   if (step_time(instance, solution) != time) throw std::runtime_error("a solution's time is another");
 }
 
@@ -99,6 +96,7 @@ inline Outcome solve_ours(const autotm::Instance& instance, double gap, Seconds 
   options.gap = gap;
   options.time = limit;
   options.branches = true;
+  options.threads = 2;
   std::optional<autotm::FastResult> result;
   outcome.seconds = seconds_of([&] { result = solve_fast(instance, options).value(); });
   require_valid(instance, result->solution, result->time);

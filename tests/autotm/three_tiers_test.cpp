@@ -196,10 +196,7 @@ TEST_F(ThreeTierPrograms, AreBoundedByTheFastSolver) {
       EXPECT_LE(fast->bound.count(), exact->objective.count() * (1 + 1e-5));
       EXPECT_GE(fast->time.count(), exact->bound.count() * (1 - 1e-5));
       EXPECT_EQ(fast->time, step_time(*instance, fast->solution));
-      for (const Pool& pool : instance->pools()) {
-        for (const Bytes bytes : occupancy(*instance, fast->solution, pool.tier))
-          EXPECT_LE(bytes, pool.capacity);
-      }
+      EXPECT_TRUE(is_within_capacities(*instance, fast->solution));
       ++solved;
       lost += fast->time / exact->objective - 1;
     }

@@ -50,7 +50,7 @@ std::optional<double> number(const std::string& text) {
 
 Result<Solved> solve_by_prices(const PlanRequest& request, const Instance& instance,
                                const SolverLimits& limits) {
-  auto found = solve_fast(instance, {limits.gap, limits.time, kIterations, request.seed, true});
+  auto found = solve_fast(instance, {limits.gap, limits.time, kIterations, request.seed, true, 2});
   if (found) return Solved{std::move(found->solution), found->time, found->bound, found->within_gap};
   return found.error().code == ErrorCode::too_large ? explain_infeasible(request, instance) : found.error();
 }

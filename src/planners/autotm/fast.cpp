@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <optional>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "planners/autotm/ascent.hpp"
@@ -37,6 +39,8 @@ constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 constexpr std::uint64_t kKinds = 3;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
+/// In the time of the steps from one look to the next: placements take a tenth of that.
+constexpr std::uint64_t kPlacementsBeside = 4;
 /// Placements after which a small problem is left to the exact program.
 constexpr std::uint64_t kRoundsAlone = 5;
 /// Edges and configurations, up to which a problem is small.
@@ -71,12 +75,13 @@ class FastSolver {
     keep();
     climb();
     Saddle saddle(reduction_.flat, best_prices_);
-    for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
-      balance(saddle, steps);
+    std::uint64_t steps = kLeastSteps;
+    if (!is_done()) balance(saddle, steps);
+    while (!is_done()) {
       look_at(saddle);
-      rounds_ % kKinds == kKinds - 1 ? round() : follow();
-      if (!is_late()) exchange();
-      if (rounds_ == kRoundsAlone && options_.branches && is_small()) branch();
+      steps = std::min(steps + steps / 2, kMostSteps);
+      options_.threads == 1 ? place_then_balance(saddle, steps) : place_and_balance(saddle, steps);
+      if (rounds_ >= kRoundsAlone && options_.branches && is_small()) branch();
     }
     result_.bound = bound();
     for (std::uint32_t m = 0; m < flat_.moments; ++m)
@@ -93,6 +98,26 @@ class FastSolver {
     result_.bound = bound();
     result_.within_gap = result_.gap() <= options_.gap;
     return result_.within_gap || is_over();
+  }
+
+  void place_then_balance(Saddle& saddle, std::uint64_t steps) {
+    place();
+    if (!is_done()) balance(saddle, steps);
+  }
+
+  /// Side by side: placements know shares and prices of when they began, steps know nothing of placements.
+  void place_and_balance(Saddle& saddle, std::uint64_t steps) {
+    auto placing = std::async(std::launch::async, [this] {
+      for (std::uint64_t i = 0; i < kPlacementsBeside && !is_late(); ++i) place();
+    });
+    balance(saddle, steps);
+    placing.get();
+  }
+
+  void place() {
+    vary();
+    rounds_ % kKinds == kKinds - 1 ? round() : follow();
+    if (!is_late()) exchange();
   }
 
   /// Towards a little more than what is proven: the first placement is far too slow to aim at.
@@ -136,8 +161,7 @@ class FastSolver {
     }
   }
 
-  /// Which tensors the relaxation is undecided about, and which paths it is for; with some noise, so that
-  /// placements differ.
+  /// Which tensors the relaxation is undecided about, and which paths it is for.
   void look_at(const Saddle& saddle) {
     std::fill(doubts_.begin(), doubts_.end(), 0.0);
     for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
@@ -147,9 +171,14 @@ class FastSolver {
     for (const std::uint32_t e : going_on_) shares_[e] = 1;
     reduction_.widen(best_prices_, prices_);
     placement_.set_prices(prices_);
+  }
+
+  /// So that placements differ.
+  void vary() {
+    noisy_ = shares_;
     if (rounds_ % kKinds == 0) return;
     const double noise = share();
-    for (double& one : shares_) one += noise * share();
+    for (double& one : noisy_) one += noise * share();
   }
 
   bool is_small() const {
@@ -157,25 +186,18 @@ class FastSolver {
            flat_.edges.size() + flat_.configurations.size() <= kSmall;
   }
 
+  /// Once.
   void branch() {
+    if (std::exchange(branched_, true)) return;
     const Seconds left = options_.time - (steady_clock().now() - start_);
     if (is_done() || left.count() <= 0) return;
     auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, left});
     if (!solved) return;
     best_bound_ = std::max(best_bound_, solved->bound.count() * (1 - kTolerance));
-    if (solved->objective >= result_.time || !is_within(solved->solution)) return;
+    // Its capacities have tolerances, too.
+    if (solved->objective >= result_.time || !is_within_capacities(instance_, solved->solution)) return;
     result_.solution = std::move(solved->solution);
     result_.time = solved->objective;
-  }
-
-  /// The exact program's capacities have tolerances, too.
-  bool is_within(const Solution& solution) const {
-    for (const Pool& pool : instance_.pools()) {
-      for (const Bytes bytes : occupancy(instance_, solution, pool.tier)) {
-        if (bytes > pool.capacity) return false;
-      }
-    }
-    return true;
   }
 
   /// What takes memory of two pools is two edges where others are one: the second is to count for nothing.
@@ -199,7 +221,7 @@ class FastSolver {
     std::vector<std::uint32_t> order = reduction_.tensors;
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
     for (int pass = 0; pass < 2; ++pass) {
-      for (const std::uint32_t t : order) placement_.follow(t, shares_);
+      for (const std::uint32_t t : order) placement_.follow(t, noisy_);
     }
     for (const Trust trust : kFollowed) {
       placement_.sweep(trust, random_);
@@ -253,6 +275,7 @@ class FastSolver {
   Exchange exchange_;
   std::vector<double> doubts_;           ///< by tensor
   std::vector<double> shares_;           ///< by edge
+  std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
   Ascent ascent_;
   Relaxation relaxation_;
@@ -262,7 +285,8 @@ class FastSolver {
   SplitMix random_;
   Clock::Time start_;
   FastResult result_;
-  std::uint64_t rounds_ = 0;
+  std::uint64_t rounds_ = 0;  ///< placements
+  bool branched_ = false;
 };
 
 }  // namespace

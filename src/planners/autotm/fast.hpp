@@ -28,6 +28,9 @@ struct FastOptions {
   /// What prices have not proved of a small problem is left to the exact program, which branches, if the
   /// build has it. Then `bound` may be more than the prices prove.
   bool branches = false;
+  /// 1, or 2: placements, more of them, beside the prices. Either gives its own solution, the same on every
+  /// run.
+  unsigned threads = 1;
 };
 
 struct FastResult {
@@ -46,7 +49,7 @@ struct FastResult {
   }
 };
 
-/// Single-threaded. Fails with `too_large` where some moment asks for more fast memory than there is, naming
+/// Fails with `too_large` where some moment asks for more fast memory than there is, naming
 /// it; with `unsupported` where no solution was found, though there may be one.
 Result<FastResult> solve_fast(const Instance& instance, const FastOptions& options);
 

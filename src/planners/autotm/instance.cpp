@@ -262,6 +262,15 @@ std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution,
   return change;
 }
 
+bool is_within_capacities(const Instance& instance, const Solution& solution) {
+  for (const Pool& pool : instance.pools()) {
+    for (const Bytes bytes : occupancy(instance, solution, pool.tier)) {
+      if (bytes > pool.capacity) return false;
+    }
+  }
+  return true;
+}
+
 std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32_t>& path) {
   std::vector<TierId> tiers(graph.uses.size());
   for (const std::uint32_t index : path) {
