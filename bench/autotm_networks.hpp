@@ -89,6 +89,56 @@ inline json async(AutotmRequest asked) {
   return rows;
 }
 
+/// The paper's machine with a disk behind it, which kernels cannot use: the figures of one NVMe drive, read
+/// and written past the page cache.
+inline Machine machine_with_disk() {
+  Machine machine = autotm_machine(1);
+  machine.name = "optane-autotm-disk";
+  MachineTier disk;
+  disk.name = "disk";
+  disk.capacity = Bytes{4'000'000'000'000};
+  disk.addressable = false;
+  disk.read = {3.1e9};
+  disk.write = {2.1e9};
+  disk.latency = Seconds{1e-4};
+  disk.granularity = Bytes{4096};
+  machine.tiers.push_back(disk);
+  for (const std::uint32_t tier : {0U, 1U}) {
+    machine.links.push_back({{tier}, {2}, {{Bytes{1 << 20}, disk.write}}});
+    machine.links.push_back({{2}, {tier}, {{Bytes{1 << 20}, disk.read}}});
+  }
+  return machine;
+}
+
+/// Half of the peak is all that the second tier holds: local and remote DRAM and Optane, which kernels can
+/// all use, and DRAM, Optane and a disk.
+inline json three(const AutotmRequest& asked) {
+  print_head("Three tiers: optane-4tier without its fourth, and optane-autotm with a disk", kColumns);
+  json rows = json::array();
+  const auto add = [&](const AutotmProblem& problem, const AutotmNetwork& network, const char* third,
+                       autotm::Formulation formulation) {
+    for (const unsigned ratio : ratios_of(asked)) {
+      const std::string label =
+          fmt::format("{} {} {} {}:1", network.name, third, name_of(formulation), ratio);
+      try {
+        rows.push_back(
+            solve_row(asked, problem.three_tiers(ratio), formulation, label, "", Seconds{5}, Seconds{5}));
+      } catch (const ResultError& error) {
+        print_line(fmt::format("| {} | {} |", label, error.what()));
+      }
+    }
+  };
+  for (const AutotmNetwork& network : networks_of(asked)) {
+    Graph graph = build_model(network.name, {.batch = network.batch}).value();
+    graph = share_in_place(schedule(std::move(graph)));
+    const AutotmProblem memory(graph, machine_preset("optane-4tier").value());
+    add(memory, network, "pmm", autotm::Formulation::fixed);
+    add(memory, network, "pmm", autotm::Formulation::synchronous);
+    add({graph, machine_with_disk()}, network, "disk", autotm::Formulation::synchronous);
+  }
+  return rows;
+}
+
 /// Kernels measured on this computer, with slower memory emulated: noisy, and not always slower with less
 /// fast memory.
 inline json measured(const AutotmRequest& asked) {

@@ -50,6 +50,12 @@ class AutotmProblem {
     request.budget[0] = std::min(request.budget[0], peak_ / (slow + 1));
     return request;
   }
+  /// The same, and half of the peak in the second tier.
+  PlanRequest three_tiers(unsigned slow) const {
+    PlanRequest request = this->request(slow);
+    request.budget[1] = std::min(request.budget[1], peak_ / 2);
+    return request;
+  }
 
  private:
   Graph graph_;
@@ -78,9 +84,8 @@ struct Outcome {
 /// Solutions are checked: a time that is not that of the solution, or memory beyond the capacity, is no
 /// result.
 inline void require_valid(const autotm::Instance& instance, const autotm::Solution& solution, Seconds time) {
-  for (const Bytes bytes : occupancy(instance, solution)) {
-    if (bytes > instance.capacity) throw std::runtime_error("a solution takes more than the capacity");
-  }
+  if (!is_within_capacities(instance, solution))
+    throw std::runtime_error("a solution takes more than the capacity");
   if (step_time(instance, solution) != time) throw std::runtime_error("a solution's time is another");
 }
 
@@ -90,6 +95,8 @@ inline Outcome solve_ours(const autotm::Instance& instance, double gap, Seconds 
   autotm::FastOptions options;
   options.gap = gap;
   options.time = limit;
+  options.branches = true;
+  options.threads = 2;
   std::optional<autotm::FastResult> result;
   outcome.seconds = seconds_of([&] { result = solve_fast(instance, options).value(); });
   require_valid(instance, result->solution, result->time);

@@ -2,6 +2,7 @@
 //
 // They obey instance.hpp and no more: odd occupancies, moves of any time beside any kernel, configurations of
 // any mixture of operands, scratch, tensors that must be fast or slow, capacities from nothing to plenty.
+// With three tiers there is a pool between, and some tensors take memory on two edges, one after the other.
 #pragma once
 
 #include <algorithm>
@@ -14,18 +15,19 @@ namespace terrace::autotm {
 
 class RandomInstance {
  public:
-  explicit RandomInstance(std::uint64_t seed) : random_(seed) {}
+  explicit RandomInstance(std::uint64_t seed, std::uint32_t tiers = 2) : random_(seed), tiers_(tiers) {}
 
   Instance make() {
     Instance made;
     made.formulation = Formulation::asynchronous;
-    made.slow = TierId{1};
+    made.slow = TierId{tiers_ - 1};
     made.kernels.resize(1 + random_.below(4));
     const std::uint64_t tensors = 1 + random_.below(4);
     for (std::uint32_t t = 0; t < tensors; ++t) made.tensors.push_back(tensor(made, t));
     std::uint64_t total = 0;
     for (const FlowGraph& graph : made.tensors) total += graph.size.count;
     made.capacity = Bytes{random_.below(total + total / 4 + 2)};
+    if (tiers_ == 3) made.between = {{TierId{1}, Bytes{random_.below(total + total / 4 + 2)}}};
     for (KernelChoice& kernel : made.kernels) configure(made, kernel);
     return made;
   }
@@ -51,17 +53,19 @@ class RandomInstance {
     return graph;
   }
 
-  /// One or two nodes for each use, and edges between all neighbours.
+  /// One to three nodes for each use, and edges between all neighbours.
   void layers(const Instance& instance, FlowGraph& graph) {
-    std::vector<std::pair<std::uint32_t, TierId>> before{{0, TierId{0}}}, now;
+    std::vector<Node> before{{0, TierId{0}}}, now;
     for (std::uint32_t use = 0; use < graph.uses.size(); ++use) {
+      if (tiers_ == 3 && use == 0) detour(instance, graph, before);
       now.clear();
-      if (!chance(10)) now.push_back({graph.nodes++, TierId{1}});
+      if (!chance(10)) now.push_back({graph.nodes++, TierId{tiers_ - 1}});
+      if (tiers_ == 3 && chance(70)) now.push_back({graph.nodes++, TierId{1}});
       if (now.empty() || !chance(10)) now.push_back({graph.nodes++, TierId{0}});
-      for (const auto& [from, from_tier] : before) {
-        for (const auto& [to, to_tier] : now) {
-          connect(instance, graph, use, {from, from_tier}, {to, to_tier});
-          if (chance(20)) connect(instance, graph, use, {from, from_tier}, {to, to_tier});
+      for (const Node& from : before) {
+        for (const Node& to : now) {
+          connect(instance, graph, use, from, to);
+          if (chance(20)) connect(instance, graph, use, from, to);
         }
       }
       before = now;
@@ -70,21 +74,42 @@ class RandomInstance {
                      [](const Edge& a, const Edge& b) { return a.from < b.from; });
   }
 
-  void connect(const Instance& instance, FlowGraph& graph, std::uint32_t use,
-               std::pair<std::uint32_t, TierId> from, std::pair<std::uint32_t, TierId> to) {
+  struct Node {
+    std::uint32_t index;
+    TierId tier;
+  };
+
+  /// Some begin with memory of a pool at moments before the first use or after the last.
+  void detour(const Instance& instance, FlowGraph& graph, std::vector<Node>& nodes) {
+    const std::uint32_t before = graph.uses.front().moment, after = graph.uses.back().moment + 1;
+    const bool early = chance(50);
     Edge edge;
-    edge.from = from.first;
-    edge.to = to.first;
+    edge.first = early ? 0 : after;
+    edge.last = early ? before - 1 : instance.moments() - 1;
+    if (!chance(40) || (early ? before == 0 : after == instance.moments())) return;
+    edge.to = graph.nodes++;
+    edge.pool = TierId{chance(50) ? 0U : 1U};
+    graph.edges.push_back(edge);
+    if (chance(50)) nodes.clear();
+    nodes.push_back({edge.to, TierId{0}});
+  }
+
+  void connect(const Instance& instance, FlowGraph& graph, std::uint32_t use, const Node& from,
+               const Node& to) {
+    Edge edge;
+    edge.from = from.index;
+    edge.to = to.index;
     edge.use = use;
-    edge.tier = to.second;
+    edge.tier = to.tier;
     const std::uint32_t moment = graph.uses[use].moment;
     const std::uint32_t earlier = use == 0 ? moment : graph.uses[use - 1].moment + 1;
-    if (to.second == TierId{0}) {
-      edge.first = from.second == TierId{0} ? earlier : moment;
+    if (to.tier != instance.slow) {
+      edge.pool = to.tier;
+      edge.first = from.tier == to.tier ? earlier : moment;
       edge.last = moment;
     }
-    if (use > 0 && (from.second != to.second || chance(20))) {
-      edge.move = from.second == TierId{0} ? Move::out : Move::in;
+    if (use > 0 && (from.tier != to.tier || chance(20))) {
+      edge.move = from.tier == TierId{0} ? Move::out : Move::in;
       edge.moment = earlier + static_cast<std::uint32_t>(random_.below(moment - earlier + 1));
       edge.time = time();
       edge.beside = edge.moment > 0 && edge.moment + 1 < instance.moments() && chance(60);
@@ -97,11 +122,11 @@ class RandomInstance {
     Configuration least;
     least.time = time() + time();
     for (const KernelOperand& operand : kernel.operands) {
-      const auto& edges = instance.tensors[operand.tensor].edges;
-      const bool slow = std::any_of(edges.begin(), edges.end(), [&](const Edge& edge) {
-        return edge.use == operand.use && edge.tier != TierId{0};
-      });
-      least.tiers.push_back({slow || chance(50) ? 1U : 0U});
+      TierId slowest;
+      for (const Edge& edge : instance.tensors[operand.tensor].edges) {
+        if (edge.use == operand.use) slowest = std::max(slowest, edge.tier);
+      }
+      least.tiers.push_back(slowest > TierId{0} ? slowest : TierId{chance(50) ? 1U : 0U});
     }
     if (chance(10)) least.scratch = Bytes{random_.below(instance.capacity.count / 2 + 1)};
     kernel.configurations.push_back(least);
@@ -109,26 +134,38 @@ class RandomInstance {
       Configuration one = least;
       one.variant = static_cast<std::uint32_t>(more);
       one.time = least.time * (static_cast<double>(random_.below(100)) / 100);
-      for (TierId& tier : one.tiers) tier = TierId{chance(50) ? 0U : 1U};
+      for (TierId& tier : one.tiers) tier = TierId{chance(50) ? 0U : tiers_ == 2 || chance(50) ? 1U : 2U};
+      if (tiers_ == 3 && chance(30)) one.workspace = TierId{1};
       if (chance(30)) one.scratch = Bytes{random_.below(instance.capacity.count + 1)};
       kernel.configurations.push_back(one);
     }
   }
 
   SplitMix random_;
+  std::uint32_t tiers_;
 };
 
 /// Tries all paths of all tensors, and for each the best configuration of every kernel.
 class BruteForce {
  public:
   explicit BruteForce(const Instance& instance)
-      : instance_(instance), held_(instance.moments()), beside_(instance.moments()) {
+      : instance_(instance),
+        pools_(instance.pools()),
+        held_(pools_.size(), std::vector<std::int64_t>(instance.moments())),
+        beside_(instance.moments()) {
     for (const FlowGraph& graph : instance.tensors) {
       list(graph, 0, {});
       all_paths_.push_back(std::move(paths_));
       paths_.clear();
       tiers_.emplace_back(graph.uses.size());
     }
+  }
+
+  /// How many there are.
+  double combinations() const {
+    double all = 1;
+    for (const auto& paths : all_paths_) all *= static_cast<double>(paths.size());
+    return all;
   }
 
   /// Infinite where nothing fits.
@@ -163,8 +200,11 @@ class BruteForce {
     double waiting = 0;
     for (const std::uint32_t e : path) {
       const Edge& edge = graph.edges[e];
-      for (std::uint32_t m = 0; m < instance_.moments(); ++m) {
-        if (edge.occupies(m)) held_[m] += sign * static_cast<std::int64_t>(graph.size.count);
+      for (std::size_t p = 0; p < pools_.size(); ++p) {
+        for (std::uint32_t m = 0; m < instance_.moments(); ++m) {
+          if (edge.occupies(pools_[p].tier, m))
+            held_[p][m] += sign * static_cast<std::int64_t>(graph.size.count);
+        }
       }
       (edge.beside ? beside_[edge.moment] : waiting) += sign * edge.time.count();
     }
@@ -173,18 +213,30 @@ class BruteForce {
   }
 
   void finish(double total) {
-    const auto capacity = static_cast<std::int64_t>(instance_.capacity.count);
-    if (*std::max_element(held_.begin(), held_.end()) > capacity) return;
+    for (std::size_t p = 0; p < pools_.size(); ++p) {
+      if (*std::max_element(held_[p].begin(), held_[p].end()) > capacity(p)) return;
+    }
     for (std::uint32_t k = 0; k < instance_.kernels.size(); ++k) {
       double least = std::numeric_limits<double>::infinity();
       for (const Configuration& one : instance_.kernels[k].configurations) {
-        if (satisfies(instance_.kernels[k], one) &&
-            held_[k + 1] + static_cast<std::int64_t>(one.scratch.count) <= capacity)
+        if (satisfies(instance_.kernels[k], one) && has_room(k + 1, one))
           least = std::min(least, std::max(one.time.count(), beside_[k + 1]));
       }
       total += least;
     }
     best_ = std::min(best_, total);
+  }
+
+  std::int64_t capacity(std::size_t pool) const {
+    return static_cast<std::int64_t>(pools_[pool].capacity.count);
+  }
+
+  bool has_room(std::uint32_t moment, const Configuration& one) const {
+    for (std::size_t p = 0; p < pools_.size(); ++p) {
+      const auto scratch = static_cast<std::int64_t>(one.scratch.count);
+      if (one.workspace == pools_[p].tier && held_[p][moment] + scratch > capacity(p)) return false;
+    }
+    return true;
   }
 
   bool satisfies(const KernelChoice& kernel, const Configuration& one) const {
@@ -197,7 +249,8 @@ class BruteForce {
   const Instance& instance_;
   std::vector<Path> paths_;
   std::vector<std::vector<Path>> all_paths_;
-  std::vector<std::int64_t> held_;
+  std::vector<Pool> pools_;
+  std::vector<std::vector<std::int64_t>> held_;  ///< by pool and moment
   std::vector<double> beside_;
   std::vector<std::vector<TierId>> tiers_;
   double best_ = 0;

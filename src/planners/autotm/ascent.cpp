@@ -32,7 +32,7 @@ Ascent::Ascent(const Flat& flat)
   add({&Prices::memory,
        &Relaxation::Broken::memory,
        kAny,
-       std::vector<double>(flat.moments, unit * unit),
+       std::vector<double>(flat.rows(), unit * unit),
        {},
        {},
        {}});

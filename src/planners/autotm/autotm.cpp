@@ -50,7 +50,7 @@ std::optional<double> number(const std::string& text) {
 
 Result<Solved> solve_by_prices(const PlanRequest& request, const Instance& instance,
                                const SolverLimits& limits) {
-  auto found = solve_fast(instance, {limits.gap, limits.time, kIterations, request.seed});
+  auto found = solve_fast(instance, {limits.gap, limits.time, kIterations, request.seed, true, 2});
   if (found) return Solved{std::move(found->solution), found->time, found->bound, found->within_gap};
   return found.error().code == ErrorCode::too_large ? explain_infeasible(request, instance) : found.error();
 }
@@ -62,17 +62,16 @@ class Attempts {
       : request_(request), formulation_(formulation), options_(options) {}
 
   Result<Planned> run() {
-    Bytes capacity = request_.budget[0];
+    std::vector<Bytes> capacities = request_.budget;
     Result<Plan> plan = Error{ErrorCode::too_large, {}};
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      auto draft = solve(capacity);
+      auto draft = solve(capacities);
       // What fails at first is the reason; what fails with less memory than there is proves nothing.
       if (!draft && attempt == 0) plan = draft.error();
       if (!draft) break;
-      const Bytes needed = draft->needed[0];
+      const bool more = lower(capacities, draft->needed);
       plan = fitted(request_, *std::move(draft));
-      if (plan || needed <= request_.budget[0] || needed - request_.budget[0] >= capacity) break;
-      capacity -= needed - request_.budget[0];
+      if (plan || !more) break;
     }
     // A build without the solver is no reason to plan without one.
     const bool could_solve = options_.solver == Solver::fast || has_cbc();
@@ -83,9 +82,26 @@ class Attempts {
   }
 
  private:
-  Result<Draft> solve(Bytes capacity) {
-    const auto instance = make_instance(request_, formulation_, capacity);
+  /// By as much as a tier was packed too full. Whether one was, and another solve may do better: not where it
+  /// is the slowest tier, unless there is one after the second.
+  bool lower(std::vector<Bytes>& capacities, const std::vector<Bytes>& needed) const {
+    bool lowered = false;
+    for (std::size_t tier = 0; tier < capacities.size(); ++tier) {
+      if (needed[tier] <= request_.budget[tier]) continue;
+      if (tier == slow_.index && (three_tiers_ || tier + 1 == capacities.size())) return false;
+      const Bytes over = needed[tier] - request_.budget[tier];
+      if (over >= capacities[tier]) return false;
+      capacities[tier] -= over;
+      lowered = true;
+    }
+    return lowered;
+  }
+
+  Result<Draft> solve(const std::vector<Bytes>& capacities) {
+    const auto instance = make_instance(request_, formulation_, capacities);
     if (!instance) return instance.error();
+    slow_ = instance->slow;
+    three_tiers_ = !instance->between.empty();
     const auto solved = options_.solver == Solver::cbc
                             ? solve_exactly(request_, *instance, options_.linking, options_.limits)
                             : solve_by_prices(request_, *instance, options_.limits);
@@ -93,7 +109,7 @@ class Attempts {
     if (!solved) return solved.error();
     planned_.objective = solved->objective;
     // With less memory than there is, no bound holds.
-    if (capacity == request_.budget[0]) planned_.bound = solved->bound;
+    if (capacities == request_.budget) planned_.bound = solved->bound;
     planned_.proven = solved->proven;
     return write_solution(request_, *instance, solved->solution, name_of(formulation_));
   }
@@ -113,6 +129,8 @@ class Attempts {
   const PlanRequest& request_;
   Formulation formulation_;
   SolverOptions options_;
+  TierId slow_;               ///< of the latest instance
+  bool three_tiers_ = false;  ///< likewise
   Planned planned_;
 };
 

@@ -17,7 +17,7 @@ Exchange::Exchange(const Flat& flat, const Placement& least) {
     Life life{flat.moments, 0};
     for (std::uint32_t e = flat.tensors[t].first; e < flat.tensors[t].end; ++e) {
       const Flat::Edge& edge = flat.edges[e];
-      if (edge.first >= edge.end) continue;
+      if (edge.first >= edge.end || flat.pool(edge.first) != 0) continue;
       life.first = std::min(life.first, edge.first);
       life.end = std::max(life.end, edge.end);
     }

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <optional>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "planners/autotm/ascent.hpp"
+#include "planners/autotm/cbc.hpp"
 #include "planners/autotm/exchange.hpp"
 #include "planners/autotm/placement.hpp"
+#include "planners/autotm/program.hpp"
 #include "planners/autotm/reduction.hpp"
 #include "planners/autotm/saddle.hpp"
 
@@ -35,6 +39,14 @@ constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 constexpr std::uint64_t kKinds = 3;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
+/// In the time of the steps from one look to the next: placements take a tenth of that.
+constexpr std::uint64_t kPlacementsBeside = 4;
+/// Placements after which a small problem is left to the exact program.
+constexpr std::uint64_t kRoundsAlone = 5;
+/// Edges and configurations, up to which a problem is small.
+constexpr std::size_t kSmall = 8000;
+/// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
+constexpr double kAsked = 0.8, kTolerance = 1e-5;
 /// At the clock, and at the bound.
 constexpr std::uint64_t kStepsPerLook = 10;
 
@@ -54,21 +66,26 @@ class FastSolver {
         best_prices_(reduction_.flat),
         prices_(flat_),
         random_(options.seed),
-        start_(steady_clock().now()) {}
+        start_(steady_clock().now()) {
+    if (!instance.between.empty()) list_going_on();
+  }
 
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
     climb();
     Saddle saddle(reduction_.flat, best_prices_);
-    for (std::uint64_t steps = kLeastSteps; !is_done(); steps = std::min(steps + steps / 2, kMostSteps)) {
-      balance(saddle, steps);
+    std::uint64_t steps = kLeastSteps;
+    if (!is_done()) balance(saddle, steps);
+    while (!is_done()) {
       look_at(saddle);
-      rounds_ % kKinds == kKinds - 1 ? round() : follow();
-      if (!is_late()) exchange();
+      steps = std::min(steps + steps / 2, kMostSteps);
+      options_.threads == 1 ? place_then_balance(saddle, steps) : place_and_balance(saddle, steps);
+      if (rounds_ >= kRoundsAlone && options_.branches && is_small()) branch();
     }
     result_.bound = bound();
-    for (const double price : best_prices_.memory) result_.prices.push_back(price / flat_.unit);
+    for (std::uint32_t m = 0; m < flat_.moments; ++m)
+      result_.prices.push_back(best_prices_.memory[m] / flat_.unit);
     return std::move(result_);
   }
 
@@ -81,6 +98,26 @@ class FastSolver {
     result_.bound = bound();
     result_.within_gap = result_.gap() <= options_.gap;
     return result_.within_gap || is_over();
+  }
+
+  void place_then_balance(Saddle& saddle, std::uint64_t steps) {
+    place();
+    if (!is_done()) balance(saddle, steps);
+  }
+
+  /// Side by side: placements know shares and prices of when they began, steps know nothing of placements.
+  void place_and_balance(Saddle& saddle, std::uint64_t steps) {
+    auto placing = std::async(std::launch::async, [this] {
+      for (std::uint64_t i = 0; i < kPlacementsBeside && !is_late(); ++i) place();
+    });
+    balance(saddle, steps);
+    placing.get();
+  }
+
+  void place() {
+    vary();
+    rounds_ % kKinds == kKinds - 1 ? round() : follow();
+    if (!is_late()) exchange();
   }
 
   /// Towards a little more than what is proven: the first placement is far too slow to aim at.
@@ -124,19 +161,58 @@ class FastSolver {
     }
   }
 
-  /// Which tensors the relaxation is undecided about, and which paths it is for; with some noise, so that
-  /// placements differ.
+  /// Which tensors the relaxation is undecided about, and which paths it is for.
   void look_at(const Saddle& saddle) {
     std::fill(doubts_.begin(), doubts_.end(), 0.0);
     for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
       doubts_[reduction_.tensors[t]] = saddle.doubt(static_cast<std::uint32_t>(t));
     for (std::size_t e = 0; e < shares_.size(); ++e)
       shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
+    for (const std::uint32_t e : going_on_) shares_[e] = 1;
     reduction_.widen(best_prices_, prices_);
     placement_.set_prices(prices_);
+  }
+
+  /// So that placements differ.
+  void vary() {
+    noisy_ = shares_;
     if (rounds_ % kKinds == 0) return;
     const double noise = share();
-    for (double& one : shares_) one += noise * share();
+    for (double& one : noisy_) one += noise * share();
+  }
+
+  bool is_small() const {
+    return has_cbc() && options_.gap >= 2 * kTolerance &&
+           flat_.edges.size() + flat_.configurations.size() <= kSmall;
+  }
+
+  /// Once.
+  void branch() {
+    if (std::exchange(branched_, true)) return;
+    const Seconds left = options_.time - (steady_clock().now() - start_);
+    if (is_done() || left.count() <= 0) return;
+    auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, left});
+    if (!solved) return;
+    best_bound_ = std::max(best_bound_, solved->bound.count() * (1 - kTolerance));
+    // Its capacities have tolerances, too.
+    if (solved->objective >= result_.time || !is_within_capacities(instance_, solved->solution)) return;
+    result_.solution = std::move(solved->solution);
+    result_.time = solved->objective;
+  }
+
+  /// What takes memory of two pools is two edges where others are one: the second is to count for nothing.
+  void list_going_on() {
+    for (const Flat::Tensor& tensor : flat_.tensors) {
+      std::vector<std::uint32_t> in(tensor.nodes), out(tensor.nodes);
+      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+        ++in[flat_.edges[e].to];
+        ++out[flat_.edges[e].from];
+      }
+      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+        const std::uint32_t node = flat_.edges[e].from;
+        if (in[node] == 1 && out[node] == 1) going_on_.push_back(e);
+      }
+    }
   }
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
@@ -145,7 +221,7 @@ class FastSolver {
     std::vector<std::uint32_t> order = reduction_.tensors;
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
     for (int pass = 0; pass < 2; ++pass) {
-      for (const std::uint32_t t : order) placement_.follow(t, shares_);
+      for (const std::uint32_t t : order) placement_.follow(t, noisy_);
     }
     for (const Trust trust : kFollowed) {
       placement_.sweep(trust, random_);
@@ -176,11 +252,14 @@ class FastSolver {
 
   Error no_start() {
     const Shortage worst = placement_.shortage();
-    if (worst.bytes > flat_.capacity) {
+    const std::uint32_t pool = flat_.pool(worst.row);
+    const std::int64_t given = flat_.capacity[pool];
+    const std::string memory = pool == 0 ? "fast memory" : fmt::format("the memory between, pool {},", pool);
+    if (worst.bytes > given) {
       return {ErrorCode::too_large,
-              fmt::format("moment {} needs {} of fast memory at once and {} is given: give it more",
-                          worst.moment, readable(Bytes{static_cast<std::uint64_t>(worst.bytes)}),
-                          readable(instance_.capacity))};
+              fmt::format("moment {} needs {} of {} at once and {} is given: give it more",
+                          worst.row % flat_.moments, readable(Bytes{static_cast<std::uint64_t>(worst.bytes)}),
+                          memory, readable(Bytes{static_cast<std::uint64_t>(given)}))};
     }
     return {ErrorCode::unsupported,
             fmt::format("no placement in {} of fast memory was found: give it more, or take the exact solver",
@@ -194,8 +273,10 @@ class FastSolver {
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
-  std::vector<double> doubts_;  ///< by tensor
-  std::vector<double> shares_;  ///< by edge
+  std::vector<double> doubts_;           ///< by tensor
+  std::vector<double> shares_;           ///< by edge
+  std::vector<double> noisy_;            ///< the same, as the next placement takes them
+  std::vector<std::uint32_t> going_on_;  ///< edges
   Ascent ascent_;
   Relaxation relaxation_;
   double best_bound_ = 0;
@@ -204,7 +285,8 @@ class FastSolver {
   SplitMix random_;
   Clock::Time start_;
   FastResult result_;
-  std::uint64_t rounds_ = 0;
+  std::uint64_t rounds_ = 0;  ///< placements
+  bool branched_ = false;
 };
 
 }  // namespace

@@ -6,6 +6,9 @@
 // bound of every solution's time (relaxation.hpp). On a smaller problem (reduction.hpp) good prices are
 // climbed to (ascent.hpp), better ones come with shares of paths (saddle.hpp). Placements are made along both
 // (placement.hpp) and improved (exchange.hpp). Why so, with figures: docs/planners/autotm-solver.md.
+//
+// Prices prove no more than the linear relaxation does. Where a problem is small and its relaxation far from
+// its solutions, the exact program (program.hpp) can be asked in the end.
 #pragma once
 
 #include <limits>
@@ -22,6 +25,12 @@ struct FastOptions {
   /// instead.
   std::uint64_t iterations = 1'000'000;
   std::uint64_t seed = 0;  ///< of the order in which tensors choose
+  /// What prices have not proved of a small problem is left to the exact program, which branches, if the
+  /// build has it. Then `bound` may be more than the prices prove.
+  bool branches = false;
+  /// 1, or 2: placements, more of them, beside the prices. Either gives its own solution, the same on every
+  /// run.
+  unsigned threads = 1;
 };
 
 struct FastResult {
@@ -40,7 +49,7 @@ struct FastResult {
   }
 };
 
-/// Single-threaded. Fails with `too_large` where some moment asks for more fast memory than there is, naming
+/// Fails with `too_large` where some moment asks for more fast memory than there is, naming
 /// it; with `unsupported` where no solution was found, though there may be one.
 Result<FastResult> solve_fast(const Instance& instance, const FastOptions& options);
 

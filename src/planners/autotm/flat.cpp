@@ -7,22 +7,19 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr TierId kFast{0};
 constexpr std::size_t kMostGroups = 64;
-
-/// Where some edge brings a tensor for a use.
-struct Choices {
-  bool fast = false, slow = false;
-};
 
 class Flattening {
  public:
-  explicit Flattening(const Instance& instance) : instance_(instance) {
+  explicit Flattening(const Instance& instance) : instance_(instance), pools_(instance.pools()) {
     flat_.moments = instance.moments();
-    flat_.capacity = static_cast<std::int64_t>(instance.capacity.count);
-    flat_.unit = std::max(1.0, static_cast<double>(flat_.capacity));
-    flat_.room = static_cast<double>(flat_.capacity) / flat_.unit;
-    for (const FlowGraph& graph : instance.tensors) add_choices(graph);
+    flat_.unit = std::max(1.0, static_cast<double>(instance.capacity.count));
+    for (const Pool& pool : pools_) {
+      flat_.capacity.push_back(static_cast<std::int64_t>(pool.capacity.count));
+      flat_.room.insert(flat_.room.end(), flat_.moments,
+                        static_cast<double>(pool.capacity.count) / flat_.unit);
+    }
+    for (const FlowGraph& graph : instance.tensors) add_places(graph);
   }
 
   Flat run() {
@@ -32,14 +29,32 @@ class Flattening {
   }
 
  private:
-  void add_choices(const FlowGraph& graph) {
-    auto& uses = choices_.emplace_back(graph.uses.size());
-    link_.emplace_back(graph.uses.size(), kNone);
+  /// Tiers where some edge brings a tensor for a use, ascending.
+  using Places = std::vector<TierId>;
+  /// Of an operand.
+  struct Links {
+    std::uint32_t first = kNone;
+    std::vector<TierId> tiers;  ///< by link: it is kept in this tier or a faster one
+  };
+
+  void add_places(const FlowGraph& graph) {
+    auto& uses = places_.emplace_back(graph.uses.size());
+    links_.emplace_back(graph.uses.size());
     for (const Edge& edge : graph.edges) {
-      if (edge.use != kNone) (edge.tier == kFast ? uses[edge.use].fast : uses[edge.use].slow) = true;
+      if (edge.use != kNone) uses[edge.use].push_back(edge.tier);
+    }
+    for (Places& places : uses) {
+      std::sort(places.begin(), places.end());
+      places.erase(std::unique(places.begin(), places.end()), places.end());
     }
   }
-  const Choices& choices(const KernelOperand& operand) const { return choices_[operand.tensor][operand.use]; }
+  const Places& places(const KernelOperand& operand) const { return places_[operand.tensor][operand.use]; }
+
+  std::uint32_t row(TierId tier, std::uint32_t moment) const {
+    std::uint32_t pool = 0;
+    while (pools_[pool].tier != tier) ++pool;
+    return pool * flat_.moments + moment;
+  }
 
   void add_kernel(const KernelChoice& kernel) {
     Flat::Kernel made{};
@@ -49,15 +64,16 @@ class Flattening {
       const Configuration& one = kernel.configurations[c];
       if (!is_possible(kernel, one)) continue;
       const auto bytes = static_cast<std::int64_t>(one.scratch.count);
-      flat_.configurations.push_back(
-          {0, one.time.count(), static_cast<double>(bytes) / flat_.unit, bytes, c});
+      const auto moment = static_cast<std::uint32_t>(flat_.kernels.size()) + 1;
+      flat_.configurations.push_back({0, one.time.count(), static_cast<double>(bytes) / flat_.unit, bytes, c,
+                                      bytes > 0 ? row(one.workspace, moment) : moment});
       made.has_scratch = made.has_scratch || bytes > 0;
     }
     made.end = static_cast<std::uint32_t>(flat_.configurations.size());
     std::stable_sort(flat_.configurations.begin() + made.first, flat_.configurations.end(),
                      [](const auto& a, const auto& b) { return a.time < b.time; });
     std::vector<std::vector<bool>> groups;
-    for (std::size_t i = 0; i < kernel.operands.size(); ++i) add_link(kernel, made, i, groups);
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) add_links(kernel, made, i, groups);
     made.end_link = flat_.none();
     made.groups = static_cast<std::uint32_t>(groups.size());
     flat_.kernels.push_back(made);
@@ -66,34 +82,47 @@ class Flattening {
 
   bool is_possible(const KernelChoice& kernel, const Configuration& one) const {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-      if (one.tiers[i] == kFast && !choices(kernel.operands[i]).fast) return false;
+      if (places(kernel.operands[i]).front() > one.tiers[i]) return false;
     }
     return true;
   }
 
-  void add_link(const KernelChoice& kernel, const Flat::Kernel& made, std::size_t i,
-                std::vector<std::vector<bool>>& groups) {
+  /// One for every place but the slowest.
+  void add_links(const KernelChoice& kernel, const Flat::Kernel& made, std::size_t i,
+                 std::vector<std::vector<bool>>& groups) {
     const KernelOperand& operand = kernel.operands[i];
-    if (!choices(operand).slow) return;
-    std::vector<bool> asks;
-    for (std::uint32_t c = made.first; c < made.end; ++c)
-      asks.push_back(kernel.configurations[flat_.configurations[c].index].tiers[i] == kFast);
-    if (std::find(asks.begin(), asks.end(), true) == asks.end()) return;
-    const auto group =
-        static_cast<std::size_t>(std::find(groups.begin(), groups.end(), asks) - groups.begin());
-    if (group == groups.size()) {
-      check(group < kMostGroups, "a kernel's configurations tell at most 64 groups of operands apart");
-      groups.push_back(asks);
-      for (std::uint32_t c = made.first; c < made.end; ++c) {
-        if (asks[c - made.first]) flat_.configurations[c].mask |= std::uint64_t{1} << group;
-      }
+    Links& links = links_[operand.tensor][operand.use];
+    links.first = flat_.none();
+    std::vector<bool> before(made.end - made.first);
+    for (std::size_t p = 0; p + 1 < places(operand).size(); ++p) {
+      // Asked for where nothing slower would do.
+      std::vector<bool> asks;
+      for (std::uint32_t c = made.first; c < made.end; ++c)
+        asks.push_back(kernel.configurations[flat_.configurations[c].index].tiers[i] <
+                       places(operand)[p + 1]);
+      if (asks == before) continue;
+      before = asks;
+      links.tiers.push_back(places(operand)[p]);
+      flat_.links.push_back({static_cast<std::uint32_t>(flat_.kernels.size()), group_of(asks, made, groups),
+                             operand.tensor, 0, 0, links.tiers.size() == 1});
     }
-    link_[operand.tensor][operand.use] = flat_.none();
-    flat_.links.push_back({static_cast<std::uint32_t>(flat_.kernels.size()),
-                           static_cast<std::uint32_t>(group), operand.tensor, 0});
+    for (std::uint32_t l = links.first; l < flat_.none(); ++l) flat_.links[l].more = flat_.none() - l - 1;
   }
 
-  /// With these groups in slow memory.
+  std::uint32_t group_of(const std::vector<bool>& asks, const Flat::Kernel& made,
+                         std::vector<std::vector<bool>>& groups) {
+    const auto group =
+        static_cast<std::size_t>(std::find(groups.begin(), groups.end(), asks) - groups.begin());
+    if (group < groups.size()) return static_cast<std::uint32_t>(group);
+    check(group < kMostGroups, "a kernel's configurations tell at most 64 groups of operands apart");
+    groups.push_back(asks);
+    for (std::uint32_t c = made.first; c < made.end; ++c) {
+      if (asks[c - made.first]) flat_.configurations[c].mask |= std::uint64_t{1} << group;
+    }
+    return static_cast<std::uint32_t>(group);
+  }
+
+  /// With these groups not kept.
   double time(const Flat::Kernel& kernel, std::uint64_t slow) const {
     double least = kNever;
     for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
@@ -121,30 +150,34 @@ class Flattening {
     const auto place = flat_.tensors.size();
     Flat::Tensor made{};
     made.first = static_cast<std::uint32_t>(flat_.edges.size());
-    made.nodes = graph.nodes + 1;
+    made.nodes = graph.nodes;
     made.bytes = static_cast<std::int64_t>(graph.size.count);
     made.size = static_cast<double>(made.bytes) / flat_.unit;
     std::size_t next = 0;
+    std::vector<std::uint32_t> ends;
     for (std::uint32_t node = 0; node < graph.nodes; ++node) {
       const std::size_t before = next;
       for (; next < graph.edges.size() && graph.edges[next].from == node; ++next)
-        add_edge(graph, place, next);
-      if (next == before) add_end(graph, node);
+        add_edge(graph, place, next, made.nodes);
+      if (next == before) ends.push_back(node);
     }
+    for (const std::uint32_t node : ends) add_end(node, made.nodes);
+    ++made.nodes;
     check(next == graph.edges.size(), "a flow graph's edges ascend in their first node");
     made.end = static_cast<std::uint32_t>(flat_.edges.size());
     flat_.most_nodes = std::max(flat_.most_nodes, made.nodes);
     flat_.tensors.push_back(made);
   }
 
-  void add_edge(const FlowGraph& graph, std::size_t tensor, std::size_t index) {
+  /// One for every link that it tells of. `nodes`: those so far.
+  void add_edge(const FlowGraph& graph, std::size_t tensor, std::size_t index, std::uint32_t& nodes) {
     const Edge& edge = graph.edges[index];
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
     Flat::Edge made{edge.from, edge.to, 0, 0, flat_.none(), kernels, edge.time.count()};
     Flat::Hidden hidden{0, 0};
     if (edge.first <= edge.last) {
-      made.first = edge.first;
-      made.end = edge.last + 1;
+      made.first = row(edge.pool, edge.first);
+      made.end = row(edge.pool, edge.last) + 1;
     }
     if (edge.beside) {
       made.beside = edge.moment - 1;
@@ -156,26 +189,36 @@ class Flattening {
       }
       made.wait -= hidden.share;
     }
-    const std::uint32_t link = edge.use == kNone ? kNone : link_[tensor][edge.use];
-    if (link != kNone) made.slot = edge.tier == kFast ? link : flat_.none() + 1 + link;
-    flat_.edges.push_back(made);
-    flat_.hidden.push_back(hidden);
-    flat_.original.push_back(static_cast<std::uint32_t>(index));
+    const Links none, &links = edge.use == kNone ? none : links_[tensor][edge.use];
+    for (std::uint32_t i = 0; i < links.tiers.size(); ++i) {
+      const bool is_last = i + 1 == links.tiers.size();
+      made.slot = (edge.tier <= links.tiers[i] ? 0 : flat_.none() + 1) + links.first + i;
+      made.to = is_last ? edge.to : nodes++;
+      push(made, hidden, i == 0 ? static_cast<std::uint32_t>(index) : kNone);
+      made = {made.to, edge.to, 0, 0, flat_.none(), kernels, 0};
+      hidden = {0, 0};
+    }
+    if (links.tiers.empty()) push(made, hidden, static_cast<std::uint32_t>(index));
   }
 
-  void add_end(const FlowGraph& graph, std::uint32_t node) {
+  void add_end(std::uint32_t node, std::uint32_t end) {
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
-    flat_.edges.push_back({node, graph.nodes, 0, 0, flat_.none(), kernels, 0});
-    flat_.hidden.push_back({0, 0});
-    flat_.original.push_back(kNone);
+    push({node, end, 0, 0, flat_.none(), kernels, 0}, {0, 0}, kNone);
+  }
+
+  void push(const Flat::Edge& edge, const Flat::Hidden& hidden, std::uint32_t original) {
+    flat_.edges.push_back(edge);
+    flat_.hidden.push_back(hidden);
+    flat_.original.push_back(original);
   }
 
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   const Instance& instance_;
+  std::vector<Pool> pools_;
   Flat flat_;
-  std::vector<std::vector<Choices>> choices_;     ///< by tensor and use
-  std::vector<std::vector<std::uint32_t>> link_;  ///< by tensor and use; kNone: none
+  std::vector<std::vector<Places>> places_;  ///< by tensor and use
+  std::vector<std::vector<Links>> links_;    ///< likewise
 };
 
 }  // namespace

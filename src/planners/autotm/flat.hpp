@@ -1,11 +1,13 @@
 // A placement problem laid out for speed: the edges of all tensors in one array, memory in shares of the
-// capacity, and only what couples tensors with kernels.
+// fast tier's capacity, and only what couples tensors with kernels.
 //
-//   link    an operand whose place in fast memory some configuration of its kernel asks for, and which may be
-//   in
-//           either tier: what has a price
+//   row     memory of one pool at one moment: first those of fast memory, then those of the next pool
+//   link    an operand's place in some tier or a faster one, where some configuration of its kernel asks for
+//           that and it may be elsewhere, too: what has a price. Where kernels can use three tiers an operand
+//           has up to two, one after the other, the first for the fastest
 //   group   links of one kernel that its configurations ask for together or not at all; a bit of their masks
-//   slot    what an edge tells of a link: `link` for fast, `none() + 1 + link` for slow, `none()` for nothing
+//   slot    what an edge tells of a link: `link` for kept, `none() + 1 + link` for not, `none()` for nothing.
+//           An edge tells of one link: where an operand has two, there is an edge for each
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,7 @@ namespace terrace::autotm {
 struct Flat {
   struct Edge {
     std::uint32_t from, to;    ///< nodes of the tensor
-    std::uint32_t first, end;  ///< in fast memory at these moments, without `end`
+    std::uint32_t first, end;  ///< takes memory of these rows, without `end`
     std::uint32_t slot;
     std::uint32_t beside;  ///< the kernel that the move overlaps with; kernels.size(): none
     double wait;           ///< of the move, in seconds, what no kernel can hide
@@ -35,10 +37,11 @@ struct Flat {
     double size;
   };
   struct Configuration {
-    std::uint64_t mask;  ///< of groups that it wants in fast memory
+    std::uint64_t mask;  ///< of groups that it asks for
     double time, scratch;
     std::int64_t bytes;  ///< of scratch
     std::uint32_t index;
+    std::uint32_t row;  ///< of its scratch
   };
   struct Kernel {
     std::uint32_t first_link, end_link;
@@ -49,10 +52,15 @@ struct Flat {
   };
   struct Link {
     std::uint32_t kernel, group, tensor;
-    double worth;  ///< about what the kernel gains by it, in seconds
+    double worth;        ///< about what the kernel gains by it, in seconds
+    std::uint32_t more;  ///< links of the same operand that follow
+    bool is_first;       ///< of its operand
   };
 
   std::uint32_t none() const { return static_cast<std::uint32_t>(links.size()); }
+
+  std::uint32_t rows() const { return static_cast<std::uint32_t>(room.size()); }
+  std::uint32_t pool(std::uint32_t row) const { return row / moments; }
 
   /// Of a unit at one moment, about, in seconds: what all links are worth, spread evenly.
   double memory_worth() const;
@@ -75,9 +83,9 @@ struct Flat {
   std::vector<Link> links;
   std::uint32_t moments = 0;
   std::uint32_t most_nodes = 0;
-  std::int64_t capacity = 0;
-  double unit = 1;  ///< bytes that memory is measured in
-  double room = 0;  ///< the capacity in units: 1, or 0 where there is none
+  std::vector<std::int64_t> capacity;  ///< by pool
+  std::vector<double> room;            ///< by row: the capacity in units
+  double unit = 1;                     ///< bytes that memory is measured in
 };
 
 /// A kernel without configurations has none that its operands' paths allow: there is no solution.

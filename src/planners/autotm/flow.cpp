@@ -1,16 +1,12 @@
 #include "planners/autotm/flow.hpp"
 
-#include <algorithm>
+#include <initializer_list>
+
+#include "base/check.hpp"
+#include "planners/autotm/flow_wires.hpp"
 
 namespace terrace::autotm {
 namespace {
-
-constexpr TierId kFast{0};
-
-/// The nodes of a place in time, by what the tensor's state is there; kNone: it is never in that state.
-struct Point {
-  std::uint32_t fast = kNone, both = kNone, slow = kNone;
-};
 
 /// The moments from one point to the next.
 struct Hop {
@@ -19,102 +15,149 @@ struct Hop {
   std::uint32_t use = kNone;          ///< the use that it leads to, if it does
 };
 
+/// Memory of a level at some moments, both included.
+struct Stay {
+  std::uint32_t level = 0, first = 1, last = 0;
+};
+
 class FlowBuilder {
  public:
-  FlowBuilder(TensorLife life, Formulation formulation, TierId slow, std::uint32_t moments)
+  FlowBuilder(TensorLife life, Formulation formulation, std::uint32_t moments)
       : life_(std::move(life)),
         asynchronous_(formulation == Formulation::asynchronous),
-        slow_(slow),
+        last_(static_cast<std::uint32_t>(life_.levels.size()) - 1),
         end_(moments - 1) {
+    check(!life_.levels.empty() && life_.levels.size() <= kMostLevels, "an instance has up to three tiers");
     graph_.tensor = life_.tensor;
     graph_.size = life_.size;
     graph_.uses = life_.uses;
   }
 
   FlowGraph fixed() {
-    if (life_.fits) chain(kFast);
-    if (may_be_slow_always()) chain(slow_);
+    for (std::uint32_t level = 0; level <= last_; ++level) {
+      bool may = true;
+      for (std::uint32_t use = 0; use < life_.uses.size(); ++use) may = may && may_use(use, level);
+      if (may) chain(level);
+    }
     return finish();
   }
 
+  /// What outlives the step has its home in fast memory, in the slowest tier, or in one between. There its
+  /// place is taken all the time, and nothing is gained by going to a slower one.
   FlowGraph moving() {
-    Point at = life_.origin == TensorLife::Origin::kept ? keep() : begin();
-    for (std::uint32_t use = 0; use + 1 < life_.uses.size(); ++use) at = gap(at, use);
-    for (const std::uint32_t node : {at.fast, at.both, at.slow}) final_.push_back(node);
+    const std::uint32_t slowest = last_;
+    if (life_.origin == Origin::kept && may_use(0, 0)) chain(0);
+    for (std::uint32_t home = 1; home < slowest && life_.origin != Origin::made; ++home) {
+      if (!may_use(0, home)) continue;
+      last_ = home;
+      Point at;
+      use_first(at, take(0, {home, 0, end_}), home);
+      live(at);
+    }
+    last_ = slowest;
+    live(begin());
     return finish();
   }
 
  private:
   using Origin = TensorLife::Origin;
 
-  bool has_slow() const { return slow_ != kFast; }
-  bool may_be_slow(std::uint32_t use) const { return has_slow() && life_.may_be_slow[use]; }
-  bool may_be_slow_always() const {
-    return has_slow() &&
-           std::all_of(life_.may_be_slow.begin(), life_.may_be_slow.end(), [](bool may) { return may; });
+  /// Its bytes are counted.
+  bool is_pool(std::uint32_t level) const { return level == 0 || level < last_; }
+  bool may_use(std::uint32_t use, std::uint32_t level) const {
+    return life_.levels[level].fits && (life_.levels[level].usable || life_.anywhere[use]);
+  }
+  /// Whoever keeps a tensor in a slower tier from step to step finds it there.
+  bool may_arrive(const Hop& hop, std::uint32_t level) const {
+    if (hop.use == kNone) return life_.levels[level].fits;
+    const bool at_home = life_.origin != Origin::kept || moment(hop.use) != end_ || level == last_;
+    return at_home && may_use(hop.use, level);
   }
   std::uint32_t moment(std::uint32_t use) const { return life_.uses[use].moment; }
+  bool writes(const Hop& hop) const { return hop.use != kNone && life_.uses[hop.use].writes; }
+  bool is_kernel(std::uint32_t at) const { return at > 0 && at < end_; }
+  bool may_move_beside(const Hop& hop) const {
+    return asynchronous_ && hop.use == kNone && hop.first == hop.last;
+  }
+  /// Of a hop, with the use it leads to.
+  std::uint32_t until(const Hop& hop) const { return hop.use == kNone ? hop.last : moment(hop.use); }
 
-  Edge& connect(std::uint32_t from, std::uint32_t& to) {
-    if (to == kNone) to = graph_.nodes++;
-    Edge edge;
-    edge.from = from;
-    edge.to = to;
-    return graph_.edges.emplace_back(edge);
+  std::uint32_t take(std::uint32_t from, const Stay& stay) {
+    return wires_.take(from, life_.levels[stay.level].tier, stay.first, stay.last);
   }
 
-  Edge& enter(std::uint32_t from, std::uint32_t& to, std::uint32_t use, TierId tier) {
-    Edge& edge = connect(from, to);
+  /// To a state of the next point, on the way taking memory where that is counted.
+  Edge& go(std::uint32_t from, Point& to, State state, std::uint32_t use, std::initializer_list<Stay> stays) {
+    Stay own;
+    for (const Stay& stay : stays) {
+      if (!is_pool(stay.level) || stay.first > stay.last) continue;
+      if (own.first <= own.last) from = take(from, own);
+      own = stay;
+    }
+    Edge& edge = wires_.connect(from, to[state]);
+    edge.pool = life_.levels[own.level].tier;
+    edge.first = own.first;
+    edge.last = own.last;
     edge.use = use;
-    edge.tier = tier;
-    if (tier == kFast) edge.first = edge.last = moment(use);
+    edge.tier = life_.levels[state.level].tier;
     return edge;
   }
+  /// Of the slower copy, if there is one.
+  static Stay copy_stays(State state, std::uint32_t first, std::uint32_t last) {
+    return state.has_copy() ? Stay{state.copy, first, last} : Stay{};
+  }
 
-  static void set_move(Edge& edge, Move move, std::uint32_t moment, Seconds time, bool beside = false) {
+  void set_move(Edge& edge, Move move, std::uint32_t moment, std::uint32_t source) const {
     edge.move = move;
     edge.moment = moment;
-    edge.time = time;
+    edge.source = life_.levels[source].tier;
+  }
+  void set_copy(Edge& edge, Move move, std::uint32_t moment, std::uint32_t source, std::uint32_t target,
+                bool beside) const {
+    set_move(edge, move, moment, source);
+    edge.target = life_.levels[target].tier;
+    edge.time = *life_.levels[source].to[target];
     edge.beside = beside;
   }
 
   /// In one tier for life: the paths of fig. 6a, and of what is kept in fast memory.
-  void chain(TierId tier) {
-    std::uint32_t at = 0, from = life_.uses.empty() ? 0 : moment(0);
-    if (tier == kFast && life_.origin == Origin::given) at = returning();
+  void chain(std::uint32_t level) {
+    const bool has_home = level > 0 && is_pool(level) && life_.origin != Origin::made;
+    std::uint32_t at = has_home ? take(0, {level, 0, end_}) : 0;
+    if (level == 0 && life_.origin == Origin::given) at = returning();
+    std::uint32_t from = life_.uses.empty() ? 0 : moment(0);
     for (std::uint32_t use = 0; use < life_.uses.size(); ++use) {
-      std::uint32_t to = kNone;
-      Edge& edge = enter(at, to, use, tier);
-      if (tier == kFast) edge.first = from;
+      wires_.next_point();
+      Point to;
+      go(at, to, {level, level}, use, {has_home ? Stay{} : Stay{level, from, moment(use)}});
       from = moment(use) + 1;
-      at = to;
+      at = to[{level, level}];
     }
-    final_.push_back(at);
+    wires_.end(at);
   }
 
   /// The place of an input in fast memory is there again at the end.
-  std::uint32_t returning() {
-    std::uint32_t to = kNone;
-    Edge& edge = connect(0, to);
-    edge.first = edge.last = end_;
-    return to;
-  }
+  std::uint32_t returning() { return take(0, {0, end_, end_}); }
 
-  Point keep() {
-    if (life_.fits) chain(kFast);
-    Point at;
-    if (may_be_slow(0)) enter(0, at.slow, 0, slow_);
-    return at;
+  void use_first(Point& at, std::uint32_t from, std::uint32_t level) {
+    go(from, at, {level, level}, 0, {{level, moment(0), moment(0)}});
   }
 
   Point begin() {
     Point at;
-    if (life_.fits) {
-      const std::uint32_t from = life_.origin == Origin::given ? returning() : 0;
-      enter(from, at.fast, 0, kFast);
+    for (std::uint32_t level = 0; level <= last_; ++level) {
+      if (!may_use(0, level)) continue;
+      if (life_.origin == Origin::made || (level == last_ && level > 0)) use_first(at, 0, level);
+      if (life_.origin == Origin::given && level == 0) use_first(at, returning(), level);
     }
-    if (may_be_slow(0)) enter(0, at.slow, 0, slow_);
     return at;
+  }
+
+  void live(Point at) {
+    for (std::uint32_t use = 0; use + 1 < life_.uses.size(); ++use) at = gap(at, use);
+    for (const State state : kStates) {
+      if (at[state] != kNone) wires_.end(at[state]);
+    }
   }
 
   Point gap(const Point& from, std::uint32_t use) {
@@ -139,125 +182,115 @@ class FlowBuilder {
 
   /// What the tensor holds is of no use: it is made anew wherever the next use wants it.
   Point renew(const Point& from, std::uint32_t use) {
+    wires_.next_point();
     Point to;
-    for (const std::uint32_t node : {from.fast, from.both, from.slow}) {
-      if (node == kNone) continue;
-      if (life_.fits) set_move(enter(node, to.fast, use + 1, kFast), Move::renew, moment(use), Seconds{0});
-      if (may_be_slow(use + 1))
-        set_move(enter(node, to.slow, use + 1, slow_), Move::renew, moment(use), Seconds{0});
+    const Hop hop{1, 0, use, use + 1};
+    for (const State state : kStates) {
+      for (std::uint32_t level = 0; level <= last_ && from[state] != kNone; ++level) {
+        if (!may_use(use + 1, level)) continue;
+        Edge& edge = go(from[state], to, {level, level}, use + 1, {{level, until(hop), until(hop)}});
+        set_move(edge, Move::renew, moment(use), state.level);
+      }
     }
     return to;
   }
 
   Point hop(const Point& from, const Hop& hop) {
+    wires_.next_point();
     Point to;
-    stay(from, to, hop);
-    leave(from, to, hop);
-    come_back(from, to, hop);
+    for (const State state : kStates) {
+      if (from[state] != kNone) stay(from[state], state, to, hop);
+    }
+    for (const State state : kStates) {
+      if (from[state] != kNone) leave(from[state], state, to, hop);
+    }
+    for (const State state : kStates) {
+      if (from[state] != kNone) come_back(from[state], state, to, hop);
+    }
     return to;
   }
 
-  /// Whoever keeps a tensor in the slow tier from step to step finds it there.
-  bool may_enter_fast(const Hop& hop) const {
-    return hop.use == kNone || life_.origin != Origin::kept || moment(hop.use) != end_;
-  }
-  bool may_enter_slow(const Hop& hop) const { return hop.use == kNone ? has_slow() : may_be_slow(hop.use); }
-  /// Writing makes the slow copy a stale one.
-  static std::uint32_t& with_copy(Point& to, bool writes) { return writes ? to.fast : to.both; }
-  bool writes(const Hop& hop) const { return hop.use != kNone && life_.uses[hop.use].writes; }
-  bool is_kernel(std::uint32_t at) const { return at > 0 && at < end_; }
-  bool may_move_beside(const Hop& hop) const {
-    return asynchronous_ && hop.use == kNone && hop.first == hop.last;
+  /// Writing makes the slower copy a stale one.
+  State after(State state, const Hop& hop) const {
+    return {state.level, writes(hop) ? state.level : state.copy};
   }
 
-  Edge& arrive(std::uint32_t from, std::uint32_t& to, const Hop& hop, TierId tier) {
-    return hop.use == kNone ? connect(from, to) : enter(from, to, hop.use, tier);
+  void stay(std::uint32_t node, State state, Point& to, const Hop& hop) {
+    if (!may_arrive(hop, state.level)) return;
+    const Stay own{state.level, hop.first, until(hop)};
+    go(node, to, after(state, hop), hop.use, {copy_stays(state, hop.first, until(hop)), own});
+    // A copy in a pool may be in the way.
+    if (!state.has_copy() || !is_pool(state.copy) || hop.left == kNone) return;
+    Edge& edge = go(node, to, {state.level, state.level}, hop.use, {own});
+    set_move(edge, Move::drop, moment(hop.left), state.copy);
   }
 
-  void stay(const Point& from, Point& to, const Hop& hop) {
-    const std::uint32_t last = hop.use == kNone ? hop.last : moment(hop.use);
-    const auto in_fast = [&](std::uint32_t node, std::uint32_t& target) {
-      if (node == kNone || !may_enter_fast(hop)) return;
-      Edge& edge = arrive(node, target, hop, kFast);
-      edge.first = hop.first;
-      edge.last = last;
-    };
-    in_fast(from.fast, to.fast);
-    in_fast(from.both, with_copy(to, writes(hop)));
-    if (from.slow != kNone && may_enter_slow(hop)) arrive(from.slow, to.slow, hop, slow_);
+  void leave(std::uint32_t node, State state, Point& to, const Hop& hop) {
+    const std::uint32_t slowest = state.has_copy() ? state.copy : last_;
+    for (std::uint32_t level = state.level + 1; level <= slowest; ++level) {
+      if (!may_arrive(hop, level)) continue;
+      const Stay own{level, hop.first, until(hop)};
+      if (state.has_copy() && level == state.copy) {
+        if (hop.left == kNone) continue;
+        Edge& edge = go(node, to, {level, level}, hop.use, {own});
+        set_move(edge, Move::drop, moment(hop.left), state.level);
+      } else if (life_.levels[state.level].to[level]) {
+        write_out(node, state, level, to, hop);
+      }
+    }
   }
 
-  void leave(const Point& from, Point& to, const Hop& hop) {
-    if (!may_enter_slow(hop)) return;
-    const auto out = [&](std::uint32_t at, bool beside) -> Edge& {
-      Edge& edge = arrive(from.fast, to.slow, hop, slow_);
-      set_move(edge, Move::out, at, *life_.out, beside);
-      return edge;
+  void write_out(std::uint32_t node, State state, std::uint32_t level, Point& to, const Hop& hop) {
+    const State left{level, state.has_copy() ? state.copy : level};
+    const Stay copy = copy_stays(left, hop.first, until(hop));
+    const auto out = [&](std::uint32_t at, bool beside, std::uint32_t first, Stay source) {
+      Edge& edge = go(node, to, after(left, hop), hop.use, {copy, Stay{level, first, until(hop)}, source});
+      set_copy(edge, Move::out, at, state.level, level, beside);
     };
     if (hop.left != kNone) {
       const TensorUse& use = life_.uses[hop.left];
-      if (from.both != kNone)
-        set_move(arrive(from.both, to.slow, hop, slow_), Move::drop, use.moment, Seconds{0});
-      if (from.fast != kNone && life_.out) {
-        out(use.moment, false);
-        if (asynchronous_ && !use.writes && is_kernel(use.moment)) out(use.moment, true);
-      }
+      out(use.moment, false, hop.first, {});
+      if (asynchronous_ && !use.writes && is_kernel(use.moment)) out(use.moment, true, use.moment, {});
     }
-    if (from.fast != kNone && life_.out && may_move_beside(hop)) {
-      Edge& edge = out(hop.first, true);
-      edge.first = edge.last = hop.first;
+    if (may_move_beside(hop)) out(hop.first, true, hop.first, {state.level, hop.first, hop.first});
+  }
+
+  /// Between two pools a tensor is counted in both at the moment before which it comes, or beside which:
+  /// where others come the opposite way at once, all have a place.
+  void come_back(std::uint32_t node, State state, Point& to, const Hop& hop) {
+    const bool beside = may_move_beside(hop);
+    if (hop.use == kNone && !beside) return;
+    const auto in = [&](std::uint32_t level, std::uint32_t copy) {
+      Edge& edge = go(node, to, after({level, copy}, hop), hop.use,
+                      {copy_stays(state, hop.first, until(hop)), Stay{state.level, hop.first, until(hop)},
+                       Stay{level, until(hop), until(hop)}});
+      set_copy(edge, Move::in, until(hop), state.level, level, beside);
+      edge.frees = copy != state.level;
+    };
+    for (std::uint32_t level = 0; level < state.level; ++level) {
+      if (!life_.levels[state.level].to[level] || !may_arrive(hop, level)) continue;
+      in(level, state.level);
+      if (state.has_copy() && !writes(hop)) in(level, state.copy);
     }
   }
 
-  void come_back(const Point& from, Point& to, const Hop& hop) {
-    if (from.slow == kNone || !life_.in || !life_.fits || !may_enter_fast(hop)) return;
-    if (hop.use != kNone) {
-      Edge& edge = enter(from.slow, with_copy(to, writes(hop)), hop.use, kFast);
-      set_move(edge, Move::in, moment(hop.use), *life_.in);
-    } else if (may_move_beside(hop)) {
-      Edge& edge = connect(from.slow, to.both);
-      set_move(edge, Move::in, hop.first, *life_.in, true);
-      edge.first = edge.last = hop.first;
-    }
-  }
-
-  /// Leaves out what leads nowhere.
   FlowGraph finish() {
-    std::vector<bool> lives(graph_.nodes);
-    for (const std::uint32_t node : final_) {
-      if (node != kNone) lives[node] = true;
-    }
-    std::stable_sort(graph_.edges.begin(), graph_.edges.end(),
-                     [](const Edge& a, const Edge& b) { return a.from < b.from; });
-    for (auto edge = graph_.edges.rbegin(); edge != graph_.edges.rend(); ++edge) {
-      if (lives[edge->to]) lives[edge->from] = true;
-    }
-    std::erase_if(graph_.edges, [&](const Edge& edge) { return !lives[edge.to]; });
-    std::vector<std::uint32_t> number(graph_.nodes);
-    graph_.nodes = 0;
-    for (std::size_t i = 0; i < number.size(); ++i) {
-      number[i] = graph_.nodes;
-      if (lives[i]) ++graph_.nodes;
-    }
-    for (Edge& edge : graph_.edges) {
-      edge.from = number[edge.from];
-      edge.to = number[edge.to];
-    }
+    wires_.finish(graph_);
     return std::move(graph_);
   }
 
   TensorLife life_;
   bool asynchronous_;
-  TierId slow_;
-  std::uint32_t end_;  ///< the moment of the step's end
+  std::uint32_t last_;  ///< the slowest level: no pool
+  std::uint32_t end_;   ///< the moment of the step's end
   FlowGraph graph_;
-  std::vector<std::uint32_t> final_;
+  FlowWires wires_;
 };
 
 }  // namespace
 
-FlowGraph flow_graph(TensorLife life, Formulation formulation, TierId slow, std::uint32_t moments) {
-  FlowBuilder builder(std::move(life), formulation, slow, moments);
+FlowGraph flow_graph(TensorLife life, Formulation formulation, std::uint32_t moments) {
+  FlowBuilder builder(std::move(life), formulation, moments);
   return formulation == Formulation::fixed ? builder.fixed() : builder.moving();
 }
 

@@ -15,16 +15,16 @@ namespace {
 
 constexpr TierId kFast{0};
 
-bool is_linked(const Machine& machine, TierId tier) {
-  return machine.link(kFast, tier) != nullptr && machine.link(tier, kFast) != nullptr;
+bool is_linked(const Machine& machine, TierId one, TierId other) {
+  return machine.link(one, other) != nullptr && machine.link(other, one) != nullptr;
 }
 
 /// The first slower tier that serves best: kernels can use it in place and tensors move there and back; then
 /// one of both, the use in place first where nothing moves. Tier 0 where there is none.
-TierId choose_slow(const Machine& machine, Formulation formulation) {
+TierId choose_second(const Machine& machine, Formulation formulation) {
   const auto first = [&](bool in_place, bool moves) {
     for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
-      if ((!in_place || machine.tiers[tier].addressable) && (!moves || is_linked(machine, {tier})))
+      if ((!in_place || machine.tiers[tier].addressable) && (!moves || is_linked(machine, kFast, {tier})))
         return TierId{tier};
     }
     return kFast;
@@ -35,23 +35,37 @@ TierId choose_slow(const Machine& machine, Formulation formulation) {
   return first(!fixed, false);
 }
 
+/// The first after the second where tensors can go from either of the others, or be used where nothing moves.
+/// The second where there is none.
+TierId choose_third(const Machine& machine, Formulation formulation, TierId second) {
+  for (std::uint32_t tier = second.index + 1; tier < machine.tiers.size(); ++tier) {
+    const bool serves = formulation == Formulation::fixed
+                            ? machine.tiers[tier].addressable
+                            : is_linked(machine, kFast, {tier}) || is_linked(machine, second, {tier});
+    if (serves) return {tier};
+  }
+  return second;
+}
+
 class InstanceMaker {
  public:
-  InstanceMaker(const PlanRequest& request, Formulation formulation, Bytes capacity)
+  InstanceMaker(const PlanRequest& request, Formulation formulation, std::vector<Bytes> capacities)
       : request_(request),
         graph_(request.graph),
+        capacities_(std::move(capacities)),
         uses_(request.graph),
         lives_(graph_.tensors.size()),
         place_(graph_.tensors.size(), kNone) {
     instance_.formulation = formulation;
-    instance_.slow = choose_slow(request.machine, formulation);
-    instance_.capacity = capacity;
+    instance_.capacity = capacities_[0];
     instance_.kernels.resize(graph_.kernels.size());
   }
 
   Result<Instance> make() {
     begin_lives();
     add_uses();
+    choose_tiers();
+    for (TensorLife& life : lives_) add_levels(life);
     for (std::uint32_t i = 0; i < lives_.size(); ++i) {
       if (auto added = add_tensor(i); !added) return added.error();
     }
@@ -59,8 +73,6 @@ class InstanceMaker {
   }
 
  private:
-  bool slow_is_usable() const { return request_.machine[instance_.slow].addressable; }
-
   void begin_lives() {
     std::vector<bool> result(lives_.size());
     for (const TensorId id : graph_.results) result[id.index] = true;
@@ -68,8 +80,6 @@ class InstanceMaker {
       const Tensor& tensor = graph_.tensors[i];
       TensorLife& life = lives_[i];
       life.tensor = {i};
-      life.size = round_up(tensor.bytes, request_.machine[kFast].granularity);
-      life.fits = life.size <= instance_.capacity;
       const bool given = is_given(tensor);
       if (tensor.persistent || (given && result[i])) {
         life.origin = TensorLife::Origin::kept;
@@ -77,16 +87,13 @@ class InstanceMaker {
         life.origin = TensorLife::Origin::given;
       }
       // An input is filled in place.
-      if (tensor.persistent || given) add_use(life, {0, false, false}, !given || slow_is_usable());
-      if (const Link* link = request_.machine.link(kFast, instance_.slow))
-        life.out = link->time(tensor.bytes);
-      if (const Link* link = request_.machine.link(instance_.slow, kFast)) life.in = link->time(tensor.bytes);
+      if (tensor.persistent || given) add_use(life, {0, false, false}, !given);
     }
   }
 
-  static void add_use(TensorLife& life, TensorUse use, bool may_be_slow) {
+  static void add_use(TensorLife& life, TensorUse use, bool anywhere) {
     life.uses.push_back(use);
-    life.may_be_slow.push_back(may_be_slow);
+    life.anywhere.push_back(anywhere);
   }
 
   void add_uses() {
@@ -99,7 +106,7 @@ class InstanceMaker {
           instance_.kernels[k].operands.push_back(
               {use.tensor.index, static_cast<std::uint32_t>(life.uses.size())});
         }
-        add_use(life, {k + 1, use.reads, use.writes}, slow_is_usable());
+        add_use(life, {k + 1, use.reads, use.writes}, false);
       }
     }
     for (TensorLife& life : lives_) {
@@ -108,13 +115,54 @@ class InstanceMaker {
     }
   }
 
+  void choose_tiers() {
+    instance_.slow = choose_second(request_.machine, instance_.formulation);
+    if (instance_.slow == kFast || most_live(instance_.slow) <= capacities_[instance_.slow.index]) return;
+    const TierId third = choose_third(request_.machine, instance_.formulation, instance_.slow);
+    if (third == instance_.slow) return;
+    instance_.between = {{instance_.slow, capacities_[instance_.slow.index]}};
+    instance_.slow = third;
+  }
+
+  /// What the tier holds at most if everything is there all its life.
+  Bytes most_live(TierId tier) const {
+    std::vector<Bytes> change(instance_.moments() + 1);  // wraps below zero and back
+    for (const TensorLife& life : lives_) {
+      if (life.uses.empty()) continue;
+      const Bytes size = round_up(graph_[life.tensor].bytes, request_.machine[tier].granularity);
+      const bool made = life.origin == TensorLife::Origin::made;
+      change[made ? life.uses.front().moment : 0] += size;
+      change[made ? life.uses.back().moment + 1 : instance_.moments()] -= size;
+    }
+    for (std::size_t m = 1; m < change.size(); ++m) change[m] += change[m - 1];
+    return *std::max_element(change.begin(), change.end());
+  }
+
+  void add_levels(TensorLife& life) const {
+    const Bytes bytes = graph_[life.tensor].bytes;
+    for (const Pool& pool : instance_.pools())
+      life.size = std::max(life.size, round_up(bytes, request_.machine[pool.tier].granularity));
+    const std::vector<TierId> tiers = instance_.tiers();
+    for (const TierId tier : tiers) {
+      Level& level = life.levels.emplace_back();
+      level.tier = tier;
+      level.usable = request_.machine[tier].addressable;
+      for (const TierId other : tiers) {
+        const Link* link = request_.machine.link(tier, other);
+        level.to.push_back(link == nullptr ? std::nullopt : std::optional(link->time(bytes)));
+      }
+    }
+    const std::vector<Pool> pools = instance_.pools();
+    for (std::size_t i = 0; i < pools.size(); ++i) life.levels[i].fits = life.size <= pools[i].capacity;
+  }
+
   TensorId workspace(std::uint32_t kernel) const {
     return kernel < graph_.kernels.size() ? graph_.kernels[kernel].workspace : TensorId{};
   }
 
   Result<void> add_tensor(std::uint32_t i) {
     if (lives_[i].uses.empty()) return {};
-    FlowGraph graph = flow_graph(lives_[i], instance_.formulation, instance_.slow, instance_.moments());
+    FlowGraph graph = flow_graph(lives_[i], instance_.formulation, instance_.moments());
     if (graph.edges.empty()) {
       return Error{
           ErrorCode::too_large,
@@ -135,7 +183,7 @@ class InstanceMaker {
         operands.push_back({operand.tensor});
         operand.tensor = place_[operand.tensor];
       }
-      auto made = configurations(request_, clock, {k}, operands, instance_.slow, instance_.capacity);
+      auto made = configurations(request_, clock, {k}, operands, instance_);
       if (!made) return made.error();
       kernel.configurations = *std::move(made);
     }
@@ -144,6 +192,7 @@ class InstanceMaker {
 
   const PlanRequest& request_;
   const Graph& graph_;
+  std::vector<Bytes> capacities_;  ///< by tier of the machine
   StepUses uses_;
   std::vector<TensorLife> lives_;     ///< by tensor of the graph
   std::vector<std::uint32_t> place_;  ///< of the instance, by tensor of the graph
@@ -152,9 +201,31 @@ class InstanceMaker {
 
 }  // namespace
 
+std::vector<Pool> Instance::pools() const {
+  std::vector<Pool> all{{kFast, capacity}};
+  all.insert(all.end(), between.begin(), between.end());
+  return all;
+}
+
+std::vector<TierId> Instance::tiers() const {
+  std::vector<TierId> all;
+  for (const Pool& pool : pools()) all.push_back(pool.tier);
+  if (slow != kFast) all.push_back(slow);
+  return all;
+}
+
+Result<Instance> make_instance(const PlanRequest& request, Formulation formulation,
+                               std::vector<Bytes> capacities) {
+  check(capacities.size() == request.budget.size(), "every tier has a capacity");
+  for (std::size_t tier = 0; tier < capacities.size(); ++tier)
+    check(capacities[tier] <= request.budget[tier], "a program plans for no more than the budget");
+  return InstanceMaker(request, formulation, std::move(capacities)).make();
+}
+
 Result<Instance> make_instance(const PlanRequest& request, Formulation formulation, Bytes capacity) {
-  check(capacity <= request.budget[0], "a program plans for no more than the budget");
-  return InstanceMaker(request, formulation, capacity).make();
+  std::vector<Bytes> capacities = request.budget;
+  capacities[0] = capacity;
+  return make_instance(request, formulation, std::move(capacities));
 }
 
 Seconds step_time(const Instance& instance, const Solution& solution) {
@@ -172,12 +243,12 @@ Seconds step_time(const Instance& instance, const Solution& solution) {
   return total;
 }
 
-std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution) {
+std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution, TierId pool) {
   std::vector<Bytes> change(instance.moments() + 1);  // wraps below zero and back
   for (std::size_t t = 0; t < instance.tensors.size(); ++t) {
     for (const std::uint32_t index : solution.paths[t]) {
       const Edge& edge = instance.tensors[t].edges[index];
-      if (edge.first > edge.last) continue;
+      if (edge.pool != pool || edge.first > edge.last) continue;
       change[edge.first] += instance.tensors[t].size;
       change[edge.last + 1] -= instance.tensors[t].size;
     }
@@ -185,9 +256,19 @@ std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution)
   for (std::size_t m = 1; m < change.size(); ++m) change[m] += change[m - 1];
   change.pop_back();
   for (std::uint32_t k = 0; k < instance.kernels.size(); ++k) {
-    change[k + 1] += instance.kernels[k].configurations[solution.configurations[k]].scratch;
+    const Configuration& one = instance.kernels[k].configurations[solution.configurations[k]];
+    if (one.workspace == pool) change[k + 1] += one.scratch;
   }
   return change;
+}
+
+bool is_within_capacities(const Instance& instance, const Solution& solution) {
+  for (const Pool& pool : instance.pools()) {
+    for (const Bytes bytes : occupancy(instance, solution, pool.tier)) {
+      if (bytes > pool.capacity) return false;
+    }
+  }
+  return true;
 }
 
 std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32_t>& path) {

@@ -8,8 +8,11 @@
 //   path     what happens to one tensor from its first use to its last, as edges of its flow graph G_t
 //            (001 section 3.1). Taken alone, a tensor's best path is a shortest one
 //
-// Two things couple the paths: the bytes in fast memory at each moment, and that a kernel's time depends on
-// where its operands lie. The three formulations differ in their flow graphs and in nothing else.
+//   pool     a tier whose bytes are counted at every moment: all but the slowest
+//
+// Two things couple the paths: the bytes in each pool at each moment, and that a kernel's time depends on
+// where its operands lie. The three formulations differ in their flow graphs and in nothing else. There are
+// two tiers, or three where the second cannot hold what is live at once and there is a third.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +38,9 @@ struct TensorUse {
 
 enum class Move : std::uint8_t {
   none,
-  out,    ///< written to the slow tier and gone from the fast one: after `moment`, or beside it
-  drop,   ///< gone from the fast tier after `moment`; the slow copy is current
-  in,     ///< read from the slow tier: before `moment`, or beside it
+  out,    ///< written to a slower tier and gone from the source: after `moment`, or beside it
+  drop,   ///< gone from the source after `moment`; what is elsewhere is current
+  in,     ///< read from a slower tier: before `moment`, or beside it
   renew,  ///< gone after `moment`: what it holds is never read, and its next use makes it anew
 };
 
@@ -47,17 +50,21 @@ struct Edge {
   TierId tier;
   Move move = Move::none;
   bool beside = false;                ///< the move overlaps with the kernel of `moment` (001 eq. 8)
+  bool frees = false;                 ///< a move in after which the source is gone, too
+  TierId source, target;              ///< of the move
   std::uint32_t moment = 0;           ///< of the move
   Seconds time{0};                    ///< of the move
-  std::uint32_t first = 1, last = 0;  ///< in fast memory at these moments, both included; first > last: never
+  TierId pool;                        ///< takes memory there
+  std::uint32_t first = 1, last = 0;  ///< at these moments, both included; first > last: never
 
-  bool occupies(std::uint32_t at) const { return first <= at && at <= last; }
+  bool occupies(TierId of, std::uint32_t at) const { return pool == of && first <= at && at <= last; }
 };
 
-/// Every path goes from node 0 to a node that no edge leaves, and passes every use.
+/// Every path goes from node 0 to a node that no edge leaves, and passes every use. What takes memory in two
+/// pools at once is two edges, one after the other; none takes that of one pool at one moment twice.
 struct FlowGraph {
   TensorId tensor;
-  Bytes size;  ///< what it takes of fast memory
+  Bytes size;  ///< what it takes of a pool
   std::vector<TensorUse> uses;
   std::uint32_t nodes = 1;
   std::vector<Edge> edges;  ///< ascending in `from`
@@ -70,7 +77,7 @@ struct Configuration {
   std::uint32_t variant = 0;
   std::vector<TierId> tiers;  ///< of KernelChoice::operands
   TierId workspace;           ///< meaningless without one
-  Bytes scratch;              ///< of fast memory, for the workspace (s_k,i in 001 eq. 9)
+  Bytes scratch;              ///< of the workspace's tier, if that is a pool (s_k,i in 001 eq. 9)
   Seconds time{0};            ///< n_k,c,i in 001 eq. 10
 };
 
@@ -85,18 +92,31 @@ struct KernelChoice {
   std::vector<Configuration> configurations;  ///< at least one
 };
 
+struct Pool {
+  TierId tier;
+  Bytes capacity;
+};
+
 struct Instance {
   Formulation formulation = Formulation::fixed;
-  TierId slow;     ///< the tier that is not fast; tier 0 where the machine has no other
-  Bytes capacity;  ///< of fast memory, at every moment
+  TierId slow;                ///< the slowest tier, which is no pool; tier 0 where the machine has no other
+  Bytes capacity;             ///< of fast memory, at every moment
+  std::vector<Pool> between;  ///< faster than `slow` and slower than tier 0: none or one
   std::vector<FlowGraph> tensors;
   std::vector<KernelChoice> kernels;
 
   std::uint32_t moments() const { return static_cast<std::uint32_t>(kernels.size()) + 2; }
+  /// From the fastest on.
+  std::vector<Pool> pools() const;
+  /// Those and the slowest.
+  std::vector<TierId> tiers() const;
 };
 
 /// Fails where a kernel alone, or what must be there at its start or end, exceeds the capacity: names it.
-/// pre: capacity <= request.budget[0]
+/// `capacities`: of each tier of the machine. pre: none is above its budget
+Result<Instance> make_instance(const PlanRequest& request, Formulation formulation,
+                               std::vector<Bytes> capacities);
+/// With so much fast memory and the budget of all other tiers. pre: capacity <= request.budget[0]
 Result<Instance> make_instance(const PlanRequest& request, Formulation formulation, Bytes capacity);
 
 /// A path for each tensor, as edges, and a configuration for each kernel.
@@ -108,8 +128,10 @@ struct Solution {
 /// The time of the step (001 eq. 1, 2 and 7): kernels, each or the moves beside it, whichever takes longer,
 /// and the moves that all wait for.
 Seconds step_time(const Instance& instance, const Solution& solution);
-/// Bytes of fast memory at each moment (the left side of 001 eq. 5 and 9).
-std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution);
+/// Bytes of a pool at each moment (the left side of 001 eq. 5 and 9).
+std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution, TierId pool = {});
+/// Whether no pool ever holds more than its capacity.
+bool is_within_capacities(const Instance& instance, const Solution& solution);
 /// Where each use of a tensor finds it on a path.
 std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32_t>& path);
 /// The fastest configuration that a placement satisfies, by the tier of every use of every tensor; of equal

@@ -1,4 +1,4 @@
-// Bytes of fast memory at each moment, for a search that changes and asks them all the time.
+// Bytes at each moment, or in each row of memory, for a search that changes and asks them all the time.
 //
 // A wide tree: moments in blocks, blocks in blocks. A block knows the most below it and what was added to all
 // below it at once, so that short stays are changed in place and long ones touch a few blocks of each level.

@@ -1,5 +1,6 @@
 // Numbers in comments are those of 001's equations. x_t,e: tensor t takes edge e of its flow graph; f_t,u:
-// its use u finds it in fast memory (eq. 3; eq. 4 is the same of the edges that stay there); d_k,c: kernel k
+// its use u finds it in fast memory, or in a pool or a faster one (eq. 3; eq. 4 is the same of the edges that
+// stay there); d_k,c: kernel k
 // runs in configuration c (eq. 6 and 10, a configuration being a pair of placement and implementation).
 #include "planners/autotm/program.hpp"
 
@@ -13,19 +14,18 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr TierId kFast{0};
 /// What a step takes and what fast memory holds, in units of the program: the solver's tolerances are
 /// absolute.
 constexpr double kScale = 1e4;
 
 class Program {
  public:
-  Program(const Instance& instance, Linking linking) : instance_(instance) {
+  Program(const Instance& instance, Linking linking) : instance_(instance), pools_(instance.pools()) {
     set_units();
     for (const FlowGraph& graph : instance.tensors) add_flow(graph);
     for (std::uint32_t k = 0; k < instance.kernels.size(); ++k) add_kernel(k, linking);
     add_moves_beside();
-    add_capacity();
+    for (const Pool& pool : pools_) add_capacity(pool);
   }
 
   Result<Solved> solve(const SolverLimits& limits) const {
@@ -79,13 +79,18 @@ class Program {
     }
   }
 
-  /// Eq. 3: the edges by which a use finds the tensor in fast memory, each with this factor.
-  void add_fast_edges(std::vector<Term>& terms, const KernelOperand& operand, double factor) const {
+  /// Eq. 3: minus the edges by which a use finds the tensor in this tier or a faster one. Whether there are
+  /// others.
+  bool add_edges(std::vector<Term>& terms, const KernelOperand& operand, TierId slowest) const {
     const FlowGraph& graph = instance_.tensors[operand.tensor];
+    bool others = false;
     for (std::size_t e = 0; e < graph.edges.size(); ++e) {
       const Edge& edge = graph.edges[e];
-      if (edge.use == operand.use && edge.tier == kFast) terms.push_back({edge_[operand.tensor][e], factor});
+      if (edge.use != operand.use) continue;
+      if (edge.tier <= slowest) terms.push_back({edge_[operand.tensor][e], -1});
+      others = others || edge.tier > slowest;
     }
+    return others;
   }
 
   /// Eq. 6 and 10: one configuration, whose time is part of the objective (eq. 1). It need only be an integer
@@ -100,7 +105,9 @@ class Program {
       one.push_back({configurations.back(), 1});
     }
     milp_.add_equal(one, 1);
-    for (std::size_t i = 0; i < kernel.operands.size(); ++i) link(k, i, linking);
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+      for (const Pool& pool : pools_) link(k, i, pool.tier, linking);
+    }
   }
 
   static bool has_scratch(const KernelChoice& kernel) {
@@ -108,21 +115,19 @@ class Program {
                        [](const Configuration& one) { return one.scratch > Bytes{}; });
   }
 
-  /// A configuration that has the operand in fast memory wants it there.
-  void link(std::uint32_t k, std::size_t operand, Linking linking) {
+  /// A configuration that has the operand in this tier or a faster one wants it there.
+  void link(std::uint32_t k, std::size_t operand, TierId slowest, Linking linking) {
     const KernelChoice& kernel = instance_.kernels[k];
     std::vector<Term> together;
     for (std::size_t c = 0; c < kernel.configurations.size(); ++c) {
-      if (kernel.configurations[c].tiers[operand] != kFast) continue;
+      if (kernel.configurations[c].tiers[operand] > slowest) continue;
       std::vector<Term> each{{configuration_[k][c], 1}};
       together.push_back(each[0]);
-      if (linking == Linking::tight) continue;
-      add_fast_edges(each, kernel.operands[operand], -1);
-      milp_.add_at_most(each, 0);
+      if (linking == Linking::tight || kernel.configurations[c].tiers[operand] != slowest) continue;
+      if (add_edges(each, kernel.operands[operand], slowest)) milp_.add_at_most(each, 0);
     }
     if (linking == Linking::paper || together.empty()) return;
-    add_fast_edges(together, kernel.operands[operand], -1);
-    milp_.add_at_most(together, 0);
+    if (add_edges(together, kernel.operands[operand], slowest)) milp_.add_at_most(together, 0);
   }
 
   /// Eq. 7: what moves beside a kernel take longer than it (eq. 8) is added: max{a, b} = a + max{0, b - a}.
@@ -148,7 +153,7 @@ class Program {
 
   /// Eq. 5 and 9, at the start and the end of the step, too. What stays over several moments is summed up by
   /// one variable, which changes only where a stay begins or ends: rows stay short.
-  void add_capacity() {
+  void add_capacity(const Pool& pool) {
     const std::uint32_t moments = instance_.moments();
     std::vector<std::vector<Term>> instant(moments), change(moments + 1);
     for (std::size_t t = 0; t < instance_.tensors.size(); ++t) {
@@ -156,7 +161,7 @@ class Program {
       for (std::size_t e = 0; e < graph.edges.size(); ++e) {
         const Edge& edge = graph.edges[e];
         const Term term{edge_[t][e], bytes(graph.size)};
-        if (edge.first > edge.last || graph.size == Bytes{}) continue;
+        if (edge.pool != pool.tier || edge.first > edge.last || graph.size == Bytes{}) continue;
         if (edge.first == edge.last) {
           instant[edge.first].push_back(term);
         } else {
@@ -165,11 +170,11 @@ class Program {
         }
       }
     }
-    const std::vector<Bytes> most = most_bytes();
+    const std::vector<Bytes> most = most_bytes(pool.tier);
     int carried = -1;
     for (std::uint32_t m = 0; m < moments; ++m) {
       if (!change[m].empty()) carried = carry(carried, change[m]);
-      if (most[m] > instance_.capacity) limit(m, instant[m], carried);
+      if (most[m] > pool.capacity) limit(pool, m, instant[m], carried);
     }
   }
 
@@ -181,25 +186,26 @@ class Program {
     return after;
   }
 
-  void limit(std::uint32_t moment, std::vector<Term>& row, int carried) {
+  void limit(const Pool& pool, std::uint32_t moment, std::vector<Term>& row, int carried) {
     if (carried >= 0) row.push_back({carried, 1});
     if (moment > 0 && moment <= instance_.kernels.size()) {
       const auto& configurations = instance_.kernels[moment - 1].configurations;
       for (std::size_t c = 0; c < configurations.size(); ++c) {
-        if (configurations[c].scratch == Bytes{}) continue;
+        if (configurations[c].scratch == Bytes{} || configurations[c].workspace != pool.tier) continue;
         row.push_back({configuration_[moment - 1][c], bytes(configurations[c].scratch)});
       }
     }
-    milp_.add_at_most(row, bytes(instance_.capacity));
+    milp_.add_at_most(row, bytes(pool.capacity));
   }
 
-  /// If everything were in fast memory: where that fits nothing needs a limit.
-  std::vector<Bytes> most_bytes() const {
+  /// If everything were in this pool: where that fits nothing needs a limit.
+  std::vector<Bytes> most_bytes(TierId pool) const {
     std::vector<Bytes> most(instance_.moments());
     for (const FlowGraph& graph : instance_.tensors) {
       std::vector<bool> seen(instance_.moments());
       for (const Edge& edge : graph.edges) {
-        for (std::uint32_t m = edge.first; m <= edge.last && edge.first <= edge.last; ++m) {
+        if (edge.pool != pool) continue;
+        for (std::uint32_t m = edge.first; m <= edge.last; ++m) {
           if (!seen[m]) most[m] += graph.size;
           seen[m] = true;
         }
@@ -208,7 +214,7 @@ class Program {
     for (std::uint32_t k = 0; k < instance_.kernels.size(); ++k) {
       Bytes scratch;
       for (const Configuration& one : instance_.kernels[k].configurations)
-        scratch = std::max(scratch, one.scratch);
+        scratch = std::max(scratch, one.workspace == pool ? one.scratch : Bytes{});
       most[k + 1] += scratch;
     }
     return most;
@@ -251,6 +257,7 @@ class Program {
   }
 
   const Instance& instance_;
+  std::vector<Pool> pools_;
   Seconds second_{1};  ///< one unit of the objective
   double byte_ = 1;    ///< one unit of capacity, in bytes
   Milp milp_;
@@ -260,13 +267,17 @@ class Program {
 
 }  // namespace
 
+Result<Solved> solve_program(const Instance& instance, Linking linking, SolverLimits limits) {
+  return Program(instance, linking).solve(limits);
+}
+
 Result<Solved> solve_exactly(const PlanRequest& request, const Instance& instance, Linking linking,
                              SolverLimits limits) {
   if (!has_cbc()) {
     return Error{ErrorCode::unsupported,
                  "this build has no CBC: install coinor-libcbc-dev and build again, or take another planner"};
   }
-  auto solved = Program(instance, linking).solve(limits);
+  auto solved = solve_program(instance, linking, limits);
   if (!solved && solved.error().code == ErrorCode::too_large) return explain_infeasible(request, instance);
   return solved;
 }

@@ -32,6 +32,9 @@ struct Solved {
 Result<Solved> solve_exactly(const PlanRequest& request, const Instance& instance, Linking linking,
                              SolverLimits limits);
 
+/// The same without words: where there is no solution, no moment is named.
+Result<Solved> solve_program(const Instance& instance, Linking linking, SolverLimits limits);
+
 /// Why an instance has no solution: the moment at which most bytes have no other place than fast memory.
 Error explain_infeasible(const PlanRequest& request, const Instance& instance);
 

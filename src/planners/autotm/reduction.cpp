@@ -44,7 +44,8 @@ class Reducing {
   }
 
   static bool stands_for(const Flat::Configuration& one, const Flat::Configuration& other, double slack) {
-    return (one.mask & ~other.mask) == 0 && one.bytes <= other.bytes && one.time <= other.time + slack;
+    const bool takes_less = one.bytes == 0 || (one.row == other.row && one.bytes <= other.bytes);
+    return (one.mask & ~other.mask) == 0 && takes_less && one.time <= other.time + slack;
   }
 
   void add_kernel(std::uint32_t k) {
@@ -54,7 +55,7 @@ class Reducing {
     made.first_link = flat_.none();
     if (kernel.first < kernel.end) reduce(kernel);
     made.end = static_cast<std::uint32_t>(flat_.configurations.size());
-    made.groups = add_links(kernel, made, k);
+    made.groups = add_links(kernel, made);
     made.end_link = flat_.none();
     flat_.kernels.push_back(made);
   }
@@ -80,7 +81,7 @@ class Reducing {
   }
 
   /// Numbers the groups anew that are still asked for. Returns how many they are.
-  std::uint32_t add_links(const Flat::Kernel& kernel, const Flat::Kernel& made, std::uint32_t k) {
+  std::uint32_t add_links(const Flat::Kernel& kernel, const Flat::Kernel& made) {
     std::uint64_t asked = 0;
     for (std::uint32_t c = made.first; c < made.end; ++c) asked |= flat_.configurations[c].mask;
     std::vector<std::uint32_t> number(kernel.groups, kNone);
@@ -99,7 +100,8 @@ class Reducing {
       if (number[whole_.links[l].group] == kNone) continue;
       kept_[l] = flat_.none();
       links_.push_back(l);
-      flat_.links.push_back({k, number[whole_.links[l].group], kNone, whole_.links[l].worth});
+      flat_.links.push_back(whole_.links[l]);
+      flat_.links.back().group = number[whole_.links[l].group];
     }
     return groups;
   }

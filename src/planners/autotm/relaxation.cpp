@@ -20,21 +20,21 @@ void Prices::share_overlap() {
 }
 
 Prices::Prices(const Flat& flat)
-    : memory(flat.moments),
+    : memory(flat.rows()),
       link(2 * flat.links.size() + 1),
       overlap(flat.kernels.size() + 1),
       haste(flat.kernels.size() + 1) {}
 
 Relaxation::Relaxation(const Flat& flat)
-    : flat_(flat), until_(flat.moments + 1), least_(flat.most_nodes), by_(flat.most_nodes) {
-  broken_.memory.resize(flat.moments + 1);
+    : flat_(flat), until_(flat.rows() + 1), least_(flat.most_nodes), by_(flat.most_nodes) {
+  broken_.memory.resize(flat.rows() + 1);
   broken_.link.resize(2 * flat.links.size() + 1);
   broken_.overlap.resize(flat.kernels.size() + 1);
   broken_.haste.resize(flat.kernels.size() + 1);
 }
 
 double Relaxation::bound(const Prices& prices) {
-  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + prices.memory[m];
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + prices.memory[r];
   for (auto* all : {&broken_.memory, &broken_.link, &broken_.overlap, &broken_.haste})
     std::fill(all->begin(), all->end(), 0.0);
   double sum = 0, absolute = 0;
@@ -43,14 +43,17 @@ double Relaxation::bound(const Prices& prices) {
     sum += least;
     absolute += std::abs(least);
   }
-  double held = -flat_.room;
-  for (std::uint32_t m = 0; m < flat_.moments; ++m) broken_.memory[m] = held += broken_.memory[m];
+  double held = 0, given = 0;
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) {
+    held += broken_.memory[r];
+    broken_.memory[r] = held - flat_.room[r];
+    given += prices.memory[r] * flat_.room[r];
+  }
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     const double least = add_kernel(k, prices);
     sum += least;
     absolute += std::abs(least);
   }
-  const double given = until_[flat_.moments] * flat_.room;
   return sum - given - kRounding * (absolute + given);
 }
 
@@ -98,7 +101,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
     const Flat::Configuration& one = flat_.configurations[c];
     double cost = own * one.time + sure;
     if (cost >= least) break;  // they ascend
-    cost += prices.memory[k + 1] * one.scratch;
+    cost += prices.memory[one.row] * one.scratch;
     for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
       cost += price[static_cast<std::size_t>(std::countr_zero(left))];
     if (cost < least) {
@@ -108,7 +111,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   }
   for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
     broken_.link[l] += static_cast<double>(best->mask >> flat_.links[l].group & 1U);
-  broken_.memory[k + 1] += best->scratch;
+  broken_.memory[best->row] += best->scratch;
   broken_.overlap[k] -= best->time;
   broken_.haste[k] -= best->time - fastest;
   return least;

@@ -2,9 +2,9 @@
 //
 // For prices mu of memory, lambda of links, nu of overlap and xi of haste the bound is the sum of
 //
-//   over tensors, the least over paths of         moves + mu bytes - lambda (links in fast memory)
+//   over tensors, the least over paths of         moves + mu bytes - lambda (links kept)
 //   over kernels, the least over configurations   (1 - nu - xi) time + xi fastest + mu scratch + lambda
-//   (links asked) over moments                                  - mu capacity
+//   (links asked) over rows                                     - mu capacity
 //
 // What a step takes for a kernel and the moves beside it, max{time, moves}, is at least each of these, and so
 // any mixture with weights 1 - nu - xi, xi and nu:
@@ -33,7 +33,7 @@ inline void share_overlap(double& overlap, double& haste) {
 }
 
 struct Prices {
-  std::vector<double> memory;   ///< mu >= 0, by moment, of the unit of memory
+  std::vector<double> memory;   ///< mu >= 0, by row, of the unit of memory
   std::vector<double> link;     ///< lambda >= 0, by slot; 0 for slots that are no link
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
   std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
@@ -50,7 +50,7 @@ class Relaxation {
   /// Rounded down by more than what the sums may be wrong.
   double bound(const Prices& prices);
 
-  /// Of the latest bound: by moment, link and kernel, what is asked for beyond what there is.
+  /// Of the latest bound: by row, link and kernel, what is asked for beyond what there is.
   struct Broken {
     std::vector<double> memory, link, overlap, haste;
   };
@@ -63,7 +63,7 @@ class Relaxation {
 
   const Flat& flat_;
   Broken broken_;
-  std::vector<double> until_;      ///< price of a unit at all moments before this one
+  std::vector<double> until_;      ///< price of a unit at all rows before this one
   std::vector<double> least_;      ///< by node
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
 };

@@ -16,7 +16,7 @@ constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
 }  // namespace
 
 Saddle::Saddle(const Flat& flat, const Prices& prices)
-    : flat_(flat), until_(flat.moments + 1), prices_(prices) {
+    : flat_(flat), until_(flat.rows() + 1), prices_(prices) {
   std::uint32_t nodes = 0;
   for (const Flat::Tensor& tensor : flat.tensors) {
     first_node_.push_back(nodes);
@@ -26,7 +26,7 @@ Saddle::Saddle(const Flat& flat, const Prices& prices)
   now_.edge.resize(flat.edges.size());
   now_.configuration.resize(flat.configurations.size());
   now_.memory = prices.memory;
-  now_.memory.resize(flat.moments + 1);
+  now_.memory.resize(flat.rows() + 1);
   now_.link = prices.link;
   now_.overlap = prices.overlap;
   now_.haste = prices.haste;
@@ -80,13 +80,16 @@ bool Saddle::is_settled() {
 
 template <bool looks>
 void Saddle::advance() {
-  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
   for (auto part :
        {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
     std::fill((asked_.*part).begin(), (asked_.*part).end(), 0.0);
   move_edges<looks>();
-  double held = -flat_.room;
-  for (double& asked : asked_.memory) asked = held += asked;
+  double held = 0;
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) {
+    held += asked_.memory[r];
+    asked_.memory[r] = held - flat_.room[r];
+  }
   move_configurations<looks>();
   move_prices<looks>(&Point::memory, 0);
   move_prices<looks>(&Point::link, 0);
@@ -140,11 +143,11 @@ void Saddle::move_configurations() {
       price[flat_.links[l].group] += now_.link[l];
     const double own = 1 - now_.overlap[k] - now_.haste[k];
     const double fastest = flat_.configurations[kernel.first].time;
-    const double base = now_.haste[k] * fastest - now_.kernel[k], memory = now_.memory[k + 1];
-    double sum = 0, scratch = 0, time = 0;
+    const double base = now_.haste[k] * fastest - now_.kernel[k];
+    double sum = 0, time = 0;
     for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
       const Flat::Configuration& one = flat_.configurations[c];
-      double cost = base + own * one.time + memory * one.scratch;
+      double cost = base + own * one.time + now_.memory[one.row] * one.scratch;
       for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
         cost += price[static_cast<std::size_t>(std::countr_zero(left))];
       const double before = now_.configuration[c];
@@ -153,13 +156,12 @@ void Saddle::move_configurations() {
       (looks ? next_.configuration[c] : now_.configuration[c]) =
           looks ? after : pulled(before, after, start_.configuration[c]);
       sum += ahead;
-      scratch += ahead * one.scratch;
+      asked_.memory[one.row] += ahead * one.scratch;
       time += ahead * one.time;
       for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
         asked[static_cast<std::size_t>(std::countr_zero(left))] += ahead;
     }
     asked_.kernel[k] = 1 - sum;
-    asked_.memory[k + 1] += scratch;
     asked_.overlap[k] -= time;
     asked_.haste[k] -= time - sum * fastest;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
@@ -191,7 +193,7 @@ void Saddle::move_overlap() {
 }
 
 void Saddle::show_prices() {
-  prices_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.moments);
+  prices_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.rows());
   prices_.link = next_.link;
   prices_.overlap = next_.overlap;
   prices_.haste = next_.haste;

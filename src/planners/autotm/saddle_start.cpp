@@ -17,7 +17,7 @@ constexpr double kNothing = 1e-12;
 }  // namespace
 
 void Saddle::begin() {
-  for (std::uint32_t m = 0; m < flat_.moments; ++m) until_[m + 1] = until_[m] + now_.memory[m];
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
   for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) begin_tensor(t);
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) begin_kernel(k);
 }
@@ -50,7 +50,7 @@ void Saddle::begin_kernel(std::uint32_t k) {
   now_.kernel[k] = kNever;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];
-    double cost = own * one.time + sure + now_.memory[k + 1] * one.scratch;
+    double cost = own * one.time + sure + now_.memory[one.row] * one.scratch;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
       cost += flat_.asks(one, l) ? now_.link[l] : 0;
     if (cost >= now_.kernel[k]) continue;
@@ -89,8 +89,8 @@ void Saddle::set_steps() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
                     &Point::haste, &Point::node, &Point::kernel})
     std::fill((step_.*part).begin(), (step_.*part).end(), 0.0);
-  std::vector<double> until(flat_.moments + 1);
-  for (std::uint32_t m = 0; m < flat_.moments; ++m) until[m + 1] = until[m] + unit_.memory[m];
+  std::vector<double> until(flat_.rows() + 1);
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) until[r + 1] = until[r] + unit_.memory[r];
   for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) add_tensor_sums(t, until);
   double held = 0;
   for (double& sum : step_.memory) sum = held += sum;
@@ -129,12 +129,12 @@ void Saddle::add_kernel_sums(std::uint32_t k) {
   const double fastest = flat_.configurations[kernel.first].time;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];
-    double sum = unit_.kernel[k] + unit_.memory[k + 1] * one.scratch;
+    double sum = unit_.kernel[k] + unit_.memory[one.row] * one.scratch;
     if (kernel.overlaps) sum += one.time + one.time - fastest;
     step_.overlap[k] += one.time;
     step_.haste[k] += one.time - fastest;
     step_.kernel[k] += 1;
-    step_.memory[k + 1] += one.scratch;
+    step_.memory[one.row] += one.scratch;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l) {
       if (!flat_.asks(one, l)) continue;
       sum += unit_.link[l];

@@ -12,7 +12,7 @@ constexpr TierId kFast{0};
 /// What happens to a tensor between two moments, in the order in which it does.
 enum class Act {
   // After a moment:
-  end_out,  ///< waits, then gives up the place in fast memory
+  end_out,  ///< waits, then gives up the source
   end_in,
   drop,
   discard,  ///< what it holds is of no use any more
@@ -26,7 +26,12 @@ enum class Act {
 struct Action {
   Act act;
   std::uint32_t tensor;
-  bool operator<(const Action& other) const { return act < other.act; }
+  const Edge* edge = nullptr;  ///< of a move
+  /// From slower tiers first: what leaves one makes room there for what comes from a faster one.
+  bool operator<(const Action& other) const {
+    if (act != other.act || edge == nullptr || other.edge == nullptr) return act < other.act;
+    return edge->source > other.edge->source;
+  }
 };
 
 class SolutionWriter {
@@ -39,6 +44,7 @@ class SolutionWriter {
         before_(instance.moments()),
         after_(instance.moments()),
         tickets_(instance.tensors.size()),
+        tiers_(instance.tiers()),
         writer_(request, std::move(planner)) {
     for (std::uint32_t t = 0; t < instance.tensors.size(); ++t) {
       places_.push_back(places(instance.tensors[t], solution.paths[t]));
@@ -83,18 +89,18 @@ class SolutionWriter {
       case Move::none:
         break;
       case Move::drop:
-        after_[edge.moment].push_back({Act::drop, t});
+        after_[edge.moment].push_back({Act::drop, t, &edge});
         break;
       case Move::renew:
         after_[edge.moment].push_back({Act::discard, t});
         break;
       case Move::out:
-        if (edge.beside) before_[edge.moment].push_back({Act::begin_out, t});
-        after_[edge.moment].push_back({edge.beside ? Act::end_out : Act::out, t});
+        if (edge.beside) before_[edge.moment].push_back({Act::begin_out, t, &edge});
+        after_[edge.moment].push_back({edge.beside ? Act::end_out : Act::out, t, &edge});
         break;
       case Move::in:
-        before_[edge.moment].push_back({edge.beside ? Act::begin_in : Act::in, t});
-        if (edge.beside) after_[edge.moment].push_back({Act::end_in, t});
+        before_[edge.moment].push_back({edge.beside ? Act::begin_in : Act::in, t, &edge});
+        if (edge.beside) after_[edge.moment].push_back({Act::end_in, t, &edge});
         break;
     }
   }
@@ -103,44 +109,35 @@ class SolutionWriter {
     const std::uint32_t t = action.tensor;
     switch (action.act) {
       case Act::end_out:
-        writer_.wait(tickets_[t]);
-        writer_.free(id(t), kFast);
-        break;
       case Act::end_in:
-        writer_.wait(tickets_[t]);
+        end_copy(t, *action.edge);
         break;
       case Act::drop:
-        writer_.free(id(t), kFast);
+        writer_.free(id(t), action.edge->source);
         break;
       case Act::discard:
         discard(t);
         break;
       case Act::out:
-        begin_out(t);
-        writer_.wait(tickets_[t]);
-        writer_.free(id(t), kFast);
-        break;
       case Act::in:
-        begin_in(t);
-        writer_.wait(tickets_[t]);
+        begin_copy(t, *action.edge);
+        end_copy(t, *action.edge);
         break;
       case Act::begin_out:
-        begin_out(t);
-        break;
       case Act::begin_in:
-        begin_in(t);
+        begin_copy(t, *action.edge);
         break;
     }
   }
 
-  void begin_out(std::uint32_t t) {
-    if (!writer_.has(id(t), instance_.slow)) writer_.alloc(id(t), instance_.slow);
-    tickets_[t] = writer_.copy(id(t), kFast, instance_.slow);
+  void begin_copy(std::uint32_t t, const Edge& edge) {
+    if (!writer_.has(id(t), edge.target)) writer_.alloc(id(t), edge.target);
+    tickets_[t] = writer_.copy(id(t), edge.source, edge.target);
   }
 
-  void begin_in(std::uint32_t t) {
-    writer_.alloc(id(t), kFast);
-    tickets_[t] = writer_.copy(id(t), instance_.slow, kFast);
+  void end_copy(std::uint32_t t, const Edge& edge) {
+    writer_.wait(tickets_[t]);
+    if (edge.move == Move::out || edge.frees) free_if(t, edge.source);
   }
 
   void free_if(std::uint32_t t, TierId tier) {
@@ -148,8 +145,7 @@ class SolutionWriter {
   }
 
   void discard(std::uint32_t t) {
-    free_if(t, kFast);
-    if (instance_.slow != kFast) free_if(t, instance_.slow);
+    for (const TierId tier : tiers_) free_if(t, tier);
   }
 
   void run(std::uint32_t k) {
@@ -180,20 +176,23 @@ class SolutionWriter {
     return places_[found->tensor][found->use];
   }
 
-  /// Copies in the slow tier that the kernel has outdated.
+  /// Copies in slower tiers that the kernel has outdated.
   void free_stale(const KernelChoice& choice) {
     for (const KernelOperand& operand : choice.operands) {
-      const bool writes = instance_.tensors[operand.tensor].uses[operand.use].writes;
-      if (writes && places_[operand.tensor][operand.use] == kFast && instance_.slow != kFast) {
-        free_if(operand.tensor, instance_.slow);
-      }
+      if (instance_.tensors[operand.tensor].uses[operand.use].writes)
+        free_slower(operand.tensor, places_[operand.tensor][operand.use]);
+    }
+  }
+
+  void free_slower(std::uint32_t t, TierId than) {
+    for (const TierId tier : tiers_) {
+      if (tier > than) free_if(t, tier);
     }
   }
 
   void end() {
     for (std::uint32_t t = 0; t < places_.size(); ++t) {
-      if (!outlives_step(t) && places_[t].back() == kFast && instance_.slow != kFast)
-        free_if(t, instance_.slow);
+      if (!outlives_step(t)) free_slower(t, places_[t].back());
     }
     for (std::uint32_t t = 0; t < places_.size(); ++t) {
       const TierId home = places_[t].front();
@@ -207,6 +206,7 @@ class SolutionWriter {
   std::vector<std::vector<Action>> before_, after_;  ///< by moment
   std::vector<std::vector<TierId>> places_;          ///< by tensor and use
   std::vector<std::uint32_t> tickets_;               ///< by tensor: of its last transfer
+  std::vector<TierId> tiers_;                        ///< of the instance
   PlanWriter writer_;
 };
 
