@@ -1,0 +1,78 @@
+#include "planners/shadow_prices.hpp"
+
+#include <numeric>
+
+#include "planners/autotm/fast.hpp"
+#include "terrace/simulate.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr double kGigabyte = 1e9;
+/// By how much a link is made faster, of its rate.
+constexpr double kFaster = 0.1;
+
+/// Good prices are wanted rather than a good placement. The clock is for graphs of many thousands of kernels.
+autotm::FastOptions solver_options() {
+  autotm::FastOptions options;
+  options.gap = 1e-4;
+  options.iterations = 1500;
+  options.time = Seconds{10};
+  return options;
+}
+
+Machine with_faster_link(Machine machine, std::size_t link) {
+  for (SizedRate& sized : machine.links[link].rates) sized.rate.value *= 1 + kFaster;
+  return machine;
+}
+
+}  // namespace
+
+Result<MemoryWorth> memory_worth(const PlanRequest& request, autotm::Formulation formulation) {
+  const auto instance = make_instance(request, formulation, request.budget[0]);
+  if (!instance) return instance.error();
+  const autotm::FastOptions options = solver_options();
+  const auto solved = solve_fast(*instance, options);
+  if (!solved) return solved.error();
+  const double of_a_byte = std::accumulate(solved->prices.begin(), solved->prices.end(), 0.0);
+  return MemoryWorth{of_a_byte * kGigabyte, solved->bound, solved->gap()};
+}
+
+autotm::Formulation formulation_of(std::string_view planner) {
+  if (planner.starts_with("autotm-static")) return autotm::Formulation::fixed;
+  if (planner.starts_with("autotm-sync")) return autotm::Formulation::synchronous;
+  return autotm::Formulation::asynchronous;
+}
+
+std::vector<LinkWorth> link_worths(const PlanRequest& request, const Plan& plan) {
+  const Machine& machine = request.machine;
+  const KernelClock clock(request.graph, machine, request.profile);  // which asks for tiers, not for links
+  const Seconds step = simulate(request.graph, machine, clock, plan).step;
+  std::vector<LinkWorth> worths;
+  for (std::size_t i = 0; i < machine.links.size(); ++i) {
+    const Link& link = machine.links[i];
+    const Machine faster = with_faster_link(machine, i);
+    const Seconds gained = step - simulate(request.graph, faster, clock, plan).step;
+    worths.push_back(
+        {link.from, link.to, gained.count() / (kFaster * link.rates.back().rate.value / kGigabyte)});
+  }
+  return worths;
+}
+
+ShadowPrices shadow_prices(const PlanRequest& request, const Plan& plan, std::string_view planner) {
+  ShadowPrices prices;
+  prices.seconds_per_gigabyte.resize(request.budget.size());
+  if (auto worth = memory_worth(request, formulation_of(planner))) {
+    prices.memory = *worth;
+    prices.seconds_per_gigabyte[0] = worth->seconds_per_gigabyte;
+  } else {
+    prices.reason = worth.error().message;
+  }
+  for (std::size_t tier = 1; tier < request.budget.size(); ++tier) {
+    if (plan.budget[tier] < request.budget[tier]) prices.seconds_per_gigabyte[tier] = 0;
+  }
+  prices.links = link_worths(request, plan);
+  return prices;
+}
+
+}  // namespace terrace
