@@ -9,6 +9,7 @@
 
 #include "report.hpp"
 #include "sentinel_cases.hpp"
+#include "terrace/simulate.hpp"
 
 namespace terrace::bench {
 
@@ -60,9 +61,12 @@ inline double price_of(const Machine& machine, const std::vector<Bytes>& used) {
 }
 
 inline void add_plan(json& row, const Simulated& on, const char* name, const char* planner, double share) {
+  row["step"][name] = row["price"][name] = nullptr;
   const auto plan = on.plan(planner, share);
-  row["step"][name] = plan ? json(plan->prediction.step.count()) : json(nullptr);
-  row["price"][name] = plan ? json(price_of(on.machine(), plan->budget)) : json(nullptr);
+  if (!plan) return;
+  const Timeline timeline = simulate(on.graph(), on.machine(), on.request(share).profile, *plan);
+  row["step"][name] = timeline.step.count();
+  row["price"][name] = price_of(on.machine(), timeline.peak);
 }
 
 /// Seconds and dollars of everybody, for one network with a share of its peak as DRAM.

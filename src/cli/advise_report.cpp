@@ -104,6 +104,7 @@ nlohmann::json point_json(const AdviceReport& report, const AdvicePoint& point) 
           {"bound_seconds", point.bound.count()},
           {"slowdown", point.slowdown},
           {"planned_bytes", peak_json(report.machine, point.plan->plan().budget)},
+          {"used_bytes", peak_json(report.machine, point.used)},
           {"price", or_null(point.price)},
           {"price_share", or_null(price_share(report, point))},
           {"verified", true}};
@@ -119,15 +120,14 @@ nlohmann::json shadow_json(const AdviceReport& report) {
   nlohmann::json json = {{"budget_bytes", report.answer.fast.count},
                          {"seconds_per_gigabyte", tiers},
                          {"seconds_per_gigabyte_per_second", links},
-                         {"relaxed_bound_seconds", nullptr},
-                         {"relaxed_gap", nullptr}};
-  if (!shadow.memory) {
+                         {"priced_by", nullptr},
+                         {"priced_bound_seconds", nullptr}};
+  if (shadow.memory) {
+    json["priced_by"] = shadow.memory->by == PricedBy::program ? "program" : "bound";
+    json["priced_bound_seconds"] = shadow.memory->bound.count();
+  } else {
     json["reason"] = shadow.reason;
-    return json;
   }
-  json["relaxed_bound_seconds"] = shadow.memory->bound.count();
-  // Where nothing was proved the gap is infinite, which JSON has no number for.
-  if (std::isfinite(shadow.memory->gap)) json["relaxed_gap"] = shadow.memory->gap;
   return json;
 }
 

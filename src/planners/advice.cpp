@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "plan/reach.hpp"
 #include "terrace/lifetimes.hpp"
+#include "terrace/simulate.hpp"
 
 namespace terrace {
 namespace {
@@ -20,14 +22,12 @@ Bytes share_of(Bytes amount, double share) {
   return {static_cast<std::uint64_t>(share * static_cast<double>(amount.count))};
 }
 
-Bytes taken(const VerifiedPlan& plan) { return plan->budget[0]; }
-
 /// As cheap and as fast, and either more so or first.
 void mark_frontier(std::vector<AdvicePoint>& points) {
   const bool priced =
       std::all_of(points.begin(), points.end(), [](const AdvicePoint& one) { return one.price.has_value(); });
   const auto cost = [&](const AdvicePoint& one) {
-    return priced ? *one.price : static_cast<double>(taken(*one.plan).count);
+    return priced ? *one.price : static_cast<double>((*one.plan)->budget[0].count);
   };
   for (AdvicePoint& point : points) {
     point.frontier = std::none_of(points.begin(), points.end(), [&](const AdvicePoint& other) {
@@ -50,12 +50,22 @@ Adviser::Adviser(AdviceRequest request)
   if (request_.prices.empty()) {
     for (const MachineTier& tier : tiers) request_.prices.push_back(tier.price);
   }
-  auto everything = make_plan("all-fast", asked(request_.budget[0]));
-  if (!everything) return;
-  all_fast_ = everything->budget[0];
-  keep(*std::move(everything)).value();
-  tried_.push_back({all_fast_, fast_only_});
-  everything_fits_ = true;
+  plan_everything();
+}
+
+/// Packing takes a little more than the peak, and where there is room more than that.
+void Adviser::plan_everything() {
+  for (const std::uint64_t percent : {100, 101, 102, 105, 110, 125}) {
+    const Bytes granularity = request_.machine.tiers[0].granularity;
+    const Bytes fast = std::min(round_up(peak_ / 100 * percent, granularity), request_.budget[0]);
+    auto plan = make_plan("all-fast", asked(fast));
+    if (!plan) continue;
+    keep(*std::move(plan)).value();
+    all_fast_ = plans_.back().taken();
+    tried_.push_back({all_fast_, fast_only_});
+    everything_fits_ = true;
+    return;
+  }
 }
 
 PlanRequest Adviser::asked(Bytes fast) const {
@@ -65,9 +75,13 @@ PlanRequest Adviser::asked(Bytes fast) const {
 }
 
 Result<void> Adviser::keep(Plan plan) {
+  trim_budget(request_.graph, request_.machine, plan);
   auto verified = verify(request_.graph, request_.machine, std::move(plan));
   if (!verified) return Error{ErrorCode::inconsistent, verified.error().message};
-  plans_.push_back(std::make_shared<const VerifiedPlan>(*std::move(verified)));
+  const Plan& safe = verified->plan();
+  Timeline timeline = simulate(request_.graph, request_.machine, request_.profile, safe);
+  plans_.push_back(
+      {std::make_shared<const VerifiedPlan>(*std::move(verified)), std::move(timeline.peak), timeline.step});
   return {};
 }
 
@@ -75,15 +89,15 @@ Bytes Adviser::most() const { return std::min(all_fast_, request_.budget[0]); }
 
 std::optional<double> Adviser::all_fast_price() const {
   if (!request_.prices[0]) return std::nullopt;
-  return *request_.prices[0] * static_cast<double>(all_fast_.count) / kGigabyte;
+  return *request_.prices[0] * static_cast<double>(peak_.count) / kGigabyte;
 }
 
-std::optional<double> Adviser::price(const Plan& plan) const {
+std::optional<double> Adviser::price(const std::vector<Bytes>& used) const {
   double sum = 0;
-  for (std::size_t tier = 0; tier < plan.budget.size(); ++tier) {
-    if (plan.budget[tier] == Bytes{0}) continue;
+  for (std::size_t tier = 0; tier < used.size(); ++tier) {
+    if (used[tier] == Bytes{0}) continue;
     if (!request_.prices[tier]) return std::nullopt;
-    sum += *request_.prices[tier] * static_cast<double>(plan.budget[tier].count) / kGigabyte;
+    sum += *request_.prices[tier] * static_cast<double>(used[tier].count) / kGigabyte;
   }
   return sum;
 }
@@ -125,20 +139,19 @@ Result<void> Adviser::plan_for_all(std::vector<Bytes> budgets) {
 }
 
 AdvicePoint Adviser::point(Bytes fast) const {
-  AdvicePoint made;
-  made.fast = fast;
-  for (const KeptPlan& plan : plans_) {
-    if (taken(*plan) > fast) continue;
-    const Seconds step = (*plan)->prediction.step;
-    if (made.plan && (made.step < step || (made.step == step && taken(*made.plan) <= taken(*plan)))) continue;
-    made.plan = plan;
-    made.step = step;
+  const Kept* best = nullptr;
+  for (const Kept& one : plans_) {
+    if (one.taken() > fast) continue;
+    if (best == nullptr || std::pair(one.step, one.taken()) < std::pair(best->step, best->taken()))
+      best = &one;
   }
+  check(best != nullptr, "some plan fits in a budget that was planned for");
+  AdvicePoint made{fast, best->plan, best->used, best->step};
   for (const Tried& one : tried_) {
     if (one.fast >= fast) made.bound = std::max(made.bound, one.bound);
   }
   made.slowdown = made.step / fast_only_ - 1;
-  made.price = price(made.plan->plan());
+  made.price = price(made.used);
   return made;
 }
 
@@ -149,10 +162,10 @@ std::vector<AdvicePoint> Adviser::curve() const {
   return points;
 }
 
-Adviser::KeptPlan Adviser::smallest_within(Seconds step) const {
-  KeptPlan best;
-  for (const KeptPlan& plan : plans_) {
-    if ((*plan)->prediction.step <= step && (!best || taken(*plan) < taken(*best))) best = plan;
+const Adviser::Kept* Adviser::smallest_within(Seconds step) const {
+  const Kept* best = nullptr;
+  for (const Kept& one : plans_) {
+    if (one.step <= step && (best == nullptr || one.taken() < best->taken())) best = &one;
   }
   return best;
 }
@@ -175,9 +188,9 @@ Result<AdvicePoint> Adviser::least_for(double slowdown) {
   const Bytes granularity = request_.machine.tiers[0].granularity;
   const Bytes resolution = std::max(share_of(all_fast_, kResolution), granularity * 2);
   for (;;) {
-    const KeptPlan best = smallest_within(step);
-    if (!best) return out_of_reach(slowdown);
-    const Bytes high = taken(*best), low = largest_tried_below(high);
+    const Kept* best = smallest_within(step);
+    if (best == nullptr) return out_of_reach(slowdown);
+    const Bytes high = best->taken(), low = largest_tried_below(high);
     if (high <= low + resolution) return point(high);
     const Bytes middle = round_up(low + (high - low) / 2, granularity);
     if (auto planned = plan_for(middle); !planned && planned.error().code == ErrorCode::inconsistent)

@@ -4,8 +4,9 @@
 //              in it, so that more memory never means a longer step. A bound of a larger budget is one of a
 //              smaller, too
 //   slowdown   by how much a step takes longer than with everything in fast memory: 0.05 is 5%
-//   price      of the bytes that a plan takes, of all tiers (001 section 6.3)
-//   frontier   the points that no other beats: none is as cheap and faster, or as fast and cheaper. Without
+//   price      of the bytes that a plan uses at once, of all tiers (001 section 6.3); packing needs little
+//   more frontier   the points that no other beats: none is as cheap and faster, or as fast and cheaper.
+//   Without
 //              prices a byte of tier 0 is what costs
 //
 // Every plan is made from the start: no planner takes prices or a plan of another budget to begin with. Where
@@ -36,11 +37,12 @@ struct AdviceRequest {
 
 struct AdvicePoint {
   Bytes fast;                                ///< the budget of tier 0
-  std::shared_ptr<const VerifiedPlan> plan;  ///< what it takes of each tier is its own budget
+  std::shared_ptr<const VerifiedPlan> plan;  ///< its own budget is what its regions reach
+  std::vector<Bytes> used;                   ///< by tier: the most bytes of regions at once
   Seconds step{0};                           ///< as simulated
   Seconds bound{0};                          ///< no plan for this budget is faster
   double slowdown = 0;
-  std::optional<double> price;  ///< none: some tier that the plan uses has no price
+  std::optional<double> price = {};  ///< none: some tier that the plan uses has no price
   bool frontier = false;
 };
 
@@ -53,8 +55,9 @@ class Adviser {
   Bytes peak() const { return peak_; }
   /// Of a step with everything in fast memory.
   Seconds fast_only() const { return fast_only_; }
-  /// What everything takes in fast memory: as it is packed, or the peak where it does not fit.
+  /// A budget in which everything fits, as it is packed; the peak where the machine has not that much.
   Bytes all_fast() const { return all_fast_; }
+  /// Of the peak.
   std::optional<double> all_fast_price() const;
 
   /// Adds a point to the curve. Fails as make_plan does. pre: no more than the most
@@ -76,15 +79,22 @@ class Adviser {
     Bytes fast;
     Seconds bound{0};
   };
-  using KeptPlan = std::shared_ptr<const VerifiedPlan>;
+  struct Kept {
+    std::shared_ptr<const VerifiedPlan> plan;
+    std::vector<Bytes> used;
+    Seconds step{0};
+    /// Of tier 0.
+    Bytes taken() const { return (*plan)->budget[0]; }
+  };
 
   PlanRequest asked(Bytes fast) const;
   Result<void> keep(Plan plan);
+  void plan_everything();
   /// The budget beyond which nothing is gained, as far as there is memory.
   Bytes most() const;
   AdvicePoint point(Bytes fast) const;
-  std::optional<double> price(const Plan& plan) const;
-  KeptPlan smallest_within(Seconds step) const;
+  std::optional<double> price(const std::vector<Bytes>& used) const;
+  const Kept* smallest_within(Seconds step) const;
   Bytes largest_tried_below(Bytes fast) const;
   Error out_of_reach(double slowdown) const;
 
@@ -92,7 +102,7 @@ class Adviser {
   Bytes peak_, all_fast_;
   Seconds fast_only_;
   bool everything_fits_ = false;
-  std::vector<KeptPlan> plans_;
+  std::vector<Kept> plans_;
   std::vector<Tried> tried_;    ///< with a plan; ascending in `fast`
   std::vector<Bytes> no_plan_;  ///< budgets that the planner refused
 };

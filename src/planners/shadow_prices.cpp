@@ -1,7 +1,9 @@
 #include "planners/shadow_prices.hpp"
 
+#include <algorithm>
 #include <numeric>
 
+#include "plan/bound_ascent.hpp"
 #include "planners/autotm/fast.hpp"
 #include "terrace/simulate.hpp"
 
@@ -21,6 +23,40 @@ autotm::FastOptions solver_options() {
   return options;
 }
 
+std::optional<autotm::Formulation> formulation_of(std::string_view planner) {
+  if (planner.starts_with("autotm-static")) return autotm::Formulation::fixed;
+  if (planner.starts_with("autotm-sync")) return autotm::Formulation::synchronous;
+  if (planner.starts_with("autotm-async")) return autotm::Formulation::asynchronous;
+  return std::nullopt;
+}
+
+bool may_use_slower_memory(const Machine& machine) {
+  return std::any_of(machine.tiers.begin() + 1, machine.tiers.end(),
+                     [](const MachineTier& tier) { return tier.addressable; });
+}
+
+double per_gigabyte(const std::vector<double>& prices) {
+  return std::accumulate(prices.begin(), prices.end(), 0.0) * kGigabyte;
+}
+
+Result<MemoryWorth> by_program(const PlanRequest& request, autotm::Formulation formulation) {
+  const auto instance = make_instance(request, formulation, request.budget[0]);
+  if (!instance) return instance.error();
+  const autotm::FastOptions options = solver_options();
+  const auto solved = solve_fast(*instance, options);
+  if (!solved) return solved.error();
+  return MemoryWorth{per_gigabyte(solved->prices), solved->bound, PricedBy::program};
+}
+
+MemoryWorth by_bound(const PlanRequest& request) {
+  constexpr std::uint64_t kWork = 4'000'000, kLeast = 60, kMost = 400;  // uses of tensors, bounds
+  const KernelClock clock(request.graph, request.machine, request.profile);
+  const bounds::Problem problem(request, clock);
+  bounds::Ascent ascent(problem, bounds::Again::no);
+  ascent.climb(std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost));
+  return {per_gigabyte(ascent.prices().memory), Seconds{ascent.bound()}, PricedBy::bound};
+}
+
 Machine with_faster_link(Machine machine, std::size_t link) {
   for (SizedRate& sized : machine.links[link].rates) sized.rate.value *= 1 + kFaster;
   return machine;
@@ -28,20 +64,10 @@ Machine with_faster_link(Machine machine, std::size_t link) {
 
 }  // namespace
 
-Result<MemoryWorth> memory_worth(const PlanRequest& request, autotm::Formulation formulation) {
-  const auto instance = make_instance(request, formulation, request.budget[0]);
-  if (!instance) return instance.error();
-  const autotm::FastOptions options = solver_options();
-  const auto solved = solve_fast(*instance, options);
-  if (!solved) return solved.error();
-  const double of_a_byte = std::accumulate(solved->prices.begin(), solved->prices.end(), 0.0);
-  return MemoryWorth{of_a_byte * kGigabyte, solved->bound, solved->gap()};
-}
-
-autotm::Formulation formulation_of(std::string_view planner) {
-  if (planner.starts_with("autotm-static")) return autotm::Formulation::fixed;
-  if (planner.starts_with("autotm-sync")) return autotm::Formulation::synchronous;
-  return autotm::Formulation::asynchronous;
+Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner) {
+  const auto formulation = formulation_of(planner);
+  if (formulation && may_use_slower_memory(request.machine)) return by_program(request, *formulation);
+  return by_bound(request);
 }
 
 std::vector<LinkWorth> link_worths(const PlanRequest& request, const Plan& plan) {
@@ -62,7 +88,7 @@ std::vector<LinkWorth> link_worths(const PlanRequest& request, const Plan& plan)
 ShadowPrices shadow_prices(const PlanRequest& request, const Plan& plan, std::string_view planner) {
   ShadowPrices prices;
   prices.seconds_per_gigabyte.resize(request.budget.size());
-  if (auto worth = memory_worth(request, formulation_of(planner))) {
+  if (const auto worth = memory_worth(request, planner)) {
     prices.memory = *worth;
     prices.seconds_per_gigabyte[0] = worth->seconds_per_gigabyte;
   } else {

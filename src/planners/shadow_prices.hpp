@@ -1,11 +1,15 @@
 // Shadow prices: what a little more memory, or a little more of a link, would be worth at one budget.
 //
-// Of tier 0. AutoTM's placement problem (autotm/instance.hpp), relaxed to fractions, has a least time T(C)
-// for a capacity C of fast memory. T is convex and falls with C. The fast solver's prices, by moment and
-// byte, sum up to a slope -p of a line that nowhere is above T: every C' has T(C') >= bound - p (C' - C),
-// where `bound` is what the prices prove at C. So p is minus the derivative of T at C, where it has one and
-// the prices are the best; a byte more saves p seconds at most, and a byte less costs p at least, as far as
-// the bound is T. The problem is the one made for C: what fits only in more than C is not part of it.
+// Of tier 0. A problem relaxed to fractions of tensors has a least time T(C) for a capacity C of fast memory,
+// convex and falling. Prices of a byte at each moment prove a bound at C, in which C stands only as minus
+// price times C: their sum p is the slope of a line that is nowhere above T, T(C') >= bound - p (C' - C). So
+// p is minus the derivative of T at C, where it has one and the prices are the best; a byte more saves p
+// seconds at most, and a byte less costs p at least, as far as the bound is T. The problem is the one made
+// for C: what fits only in more than C is not part of it. Two problems are priced:
+//
+//   program   AutoTM's placement (autotm/instance.hpp) in the planner's own formulation, by its fast solver:
+//             for AutoTM's planners, where kernels can use slower memory; elsewhere that solver has no prices
+//   bound     any plan that computes everything once, `Bound::moving` (plan/bound_prices.hpp): for all others
 //
 // Of other tiers. As long as a plan leaves room in one, more of it is worth nothing; else it is not known.
 //
@@ -18,23 +22,22 @@
 #include <string_view>
 #include <vector>
 
-#include "planners/autotm/instance.hpp"
+#include "terrace/planner.hpp"
 
 namespace terrace {
 
-/// Of the fastest tier, by the fast solver.
+enum class PricedBy { program, bound };
+
+/// Of the fastest tier.
 struct MemoryWorth {
   double seconds_per_gigabyte = 0;  ///< p above, for 1e9 bytes
-  Seconds bound{0};
-  double gap = 0;  ///< of the placement found to that bound: how near the prices may be to the best
+  Seconds bound{0};                 ///< that the prices prove
+  PricedBy by = PricedBy::bound;
 };
 
-/// At the budget of the request. Fails as the solver does. Single-threaded; stops after a number of
-/// iterations or a few seconds.
-Result<MemoryWorth> memory_worth(const PlanRequest& request, autotm::Formulation formulation);
-
-/// Of AutoTM's planners their own; others move tensors in the background, so theirs is `asynchronous`.
-autotm::Formulation formulation_of(std::string_view planner);
+/// At the budget of the request, for plans of this planner. Fails as AutoTM's solver does. Single-threaded;
+/// stops after a number of iterations or a few seconds.
+Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner);
 
 struct LinkWorth {
   TierId from, to;

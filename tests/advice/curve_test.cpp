@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "plan/reach.hpp"
 #include "planners/advice.hpp"
 #include "planners/baseline_rig.hpp"
 #include "support/random_graph.hpp"
@@ -10,7 +11,7 @@
 namespace terrace {
 namespace {
 
-constexpr int kCases = 60;
+constexpr int kCases = 30;
 
 /// A graph on a machine, to be asked about.
 struct Asked {
@@ -85,7 +86,7 @@ TEST(AdviceCurve, NeverHasALongerStepOrALargerBoundWithMoreMemory) {
 }
 
 TEST(AdviceCurve, BeginsWithTheLeastBudgetAndEndsWithEverythingInFastMemory) {
-  const Asked asked = chain(kMega, false);
+  const Asked asked = chain(kMega / 4, false);
   Adviser adviser(asked.request("prefetch"));
   ASSERT_TRUE(adviser.plan_for_all({}));
   const auto curve = adviser.curve();
@@ -99,7 +100,7 @@ TEST(AdviceCurve, BeginsWithTheLeastBudgetAndEndsWithEverythingInFastMemory) {
 }
 
 TEST(AdviceCurve, EndsWhereTheMachineDoes) {
-  Asked asked = chain(kMega, false);
+  Asked asked = chain(kMega / 4, false);
   asked.machine.tiers[0].capacity = Bytes{5 * kMega};
   Adviser adviser(asked.request("prefetch"));
   ASSERT_TRUE(adviser.plan_for_all({Bytes{4 * kMega}, Bytes{6 * kMega}}));
@@ -131,9 +132,9 @@ TEST(AdviceLeast, IsWhatTryingEveryBudgetFinds) {
     for (std::uint64_t mega = 12; mega-- > 0;) {
       const auto plan = asked.plan("autotm-sync", Bytes{mega * kMega + 4096});
       if (plan && plan->prediction.step <= adviser.fast_only() * (1 + slowdown) * (1 + 1e-9))
-        least = std::min(least, plan->budget[0]);
+        least = std::min(least, reach(asked.graph, asked.machine, *plan)[0]);
     }
-    EXPECT_LE(found.fast, least);
+    EXPECT_LE(found.fast, least + adviser.all_fast() / 100);
   }
 }
 
@@ -158,20 +159,20 @@ TEST(AdviceLeast, SaysWhyNoBudgetWillDo) {
     EXPECT_NE(none.error().message.find(part), std::string::npos) << none.error().message;
 }
 
-TEST(AdvicePrice, IsOfWhatThePlanTakesOfEveryTier) {
+TEST(AdvicePrice, IsOfWhatThePlanUsesOfEveryTier) {
   const Asked asked = chain(kMega, true);
   AdviceRequest request = asked.request("next-use");
   request.prices = {10.0, 3.0};
   Adviser adviser(request);
   ASSERT_TRUE(adviser.plan_for_all(tenths(adviser.peak())));
   for (const AdvicePoint& point : adviser.curve()) {
-    const auto& taken = (*point.plan)->budget;
+    const auto used = simulate(asked.graph, asked.machine, asked.profile, point.plan->plan()).peak;
     const double by_hand =
-        (10.0 * static_cast<double>(taken[0].count) + 3.0 * static_cast<double>(taken[1].count)) / 1e9;
+        (10.0 * static_cast<double>(used[0].count) + 3.0 * static_cast<double>(used[1].count)) / 1e9;
     ASSERT_TRUE(point.price.has_value());
     EXPECT_NEAR(*point.price, by_hand, 1e-12);
   }
-  EXPECT_NEAR(adviser.all_fast_price().value(), 10.0 * static_cast<double>(adviser.all_fast().count) / 1e9,
+  EXPECT_NEAR(adviser.all_fast_price().value(), 10.0 * static_cast<double>(adviser.peak().count) / 1e9,
               1e-12);
 }
 

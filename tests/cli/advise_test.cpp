@@ -65,14 +65,15 @@ TEST_F(AdviseCommand, WritesJsonWithStableKeys) {
   EXPECT_GT(shadow.at("seconds_per_gigabyte").at("device"), 0.0);
   EXPECT_EQ(shadow.at("seconds_per_gigabyte").at("host"), 0.0);
   EXPECT_GT(shadow.at("seconds_per_gigabyte_per_second").at("host>device"), 0.0);
-  EXPECT_GT(shadow.at("relaxed_bound_seconds"), 0.0);
+  EXPECT_EQ(shadow.at("priced_by"), "bound") << "kernels cannot use the host's memory";
+  EXPECT_GT(shadow.at("priced_bound_seconds"), 0.0);
 }
 
 TEST_F(AdviseCommand, TakesPricesFromTheUser) {
   const Json json = json_of("advise " + kAddressable + "--price dram=20,pmm=5");
   const Json& point = json.at("curve").front();
-  const double by_hand = (20 * point.at("planned_bytes").at("dram").get<double>() +
-                          5 * point.at("planned_bytes").at("pmm").get<double>()) /
+  const double by_hand = (20 * point.at("used_bytes").at("dram").get<double>() +
+                          5 * point.at("used_bytes").at("pmm").get<double>()) /
                          1e9;
   EXPECT_NEAR(point.at("price").get<double>(), by_hand, 1e-9);
   EXPECT_NEAR(point.at("price_share").get<double>(), by_hand / json.at("fast_only_price").get<double>(),
