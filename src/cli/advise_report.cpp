@@ -110,6 +110,18 @@ nlohmann::json point_json(const AdviceReport& report, const AdvicePoint& point) 
           {"verified", true}};
 }
 
+const char* name_of(PricedBy by) {
+  switch (by) {
+    case PricedBy::program:
+      return "program";
+    case PricedBy::moving_plan:
+      return "moving_plan";
+    case PricedBy::any_plan:
+      return "any_plan";
+  }
+  return "";
+}
+
 nlohmann::json shadow_json(const AdviceReport& report) {
   const ShadowPrices& shadow = report.shadow;
   auto tiers = nlohmann::json::object(), links = nlohmann::json::object();
@@ -123,7 +135,7 @@ nlohmann::json shadow_json(const AdviceReport& report) {
                          {"priced_by", nullptr},
                          {"priced_bound_seconds", nullptr}};
   if (shadow.memory) {
-    json["priced_by"] = shadow.memory->by == PricedBy::program ? "program" : "bound";
+    json["priced_by"] = name_of(shadow.memory->by);
     json["priced_bound_seconds"] = shadow.memory->bound.count();
   } else {
     json["reason"] = shadow.reason;

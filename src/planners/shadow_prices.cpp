@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/check.hpp"
 #include "plan/bound_ascent.hpp"
 #include "planners/autotm/fast.hpp"
 #include "terrace/simulate.hpp"
@@ -48,13 +49,36 @@ Result<MemoryWorth> by_program(const PlanRequest& request, autotm::Formulation f
   return MemoryWorth{per_gigabyte(solved->prices), solved->bound, PricedBy::program};
 }
 
-MemoryWorth by_bound(const PlanRequest& request) {
-  constexpr std::uint64_t kWork = 4'000'000, kLeast = 60, kMost = 400;  // uses of tensors, bounds
+bounds::Prices climbed(const bounds::Problem& problem, bounds::Again again) {
+  constexpr std::uint64_t kWork = 1'000'000, kLeast = 60, kMost = 1000;  // uses of tensors, bounds
+  bounds::Ascent ascent(problem, again);
+  ascent.climb(std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost));
+  return ascent.prices();
+}
+
+/// Prices climb from one moment's view and may not leave the ground where none helps. Any prices prove a
+/// bound, so those of a little less memory are tried, too.
+MemoryWorth by_bound(const PlanRequest& request, PricedBy by) {
+  constexpr double kShares[] = {1, 0.97, 0.9, 0.8, 0.6};
+  const auto again = by == PricedBy::any_plan ? bounds::Again::yes : bounds::Again::no;
   const KernelClock clock(request.graph, request.machine, request.profile);
   const bounds::Problem problem(request, clock);
-  bounds::Ascent ascent(problem, bounds::Again::no);
-  ascent.climb(std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost));
-  return {per_gigabyte(ascent.prices().memory), Seconds{ascent.bound()}, PricedBy::bound};
+  bounds::Relaxation relaxation(problem);
+  MemoryWorth best{0, clock.fast_step(), by};
+  for (const double share : kShares) {
+    bounds::Problem smaller = problem;
+    smaller.capacity = share * problem.capacity;
+    const bounds::Prices prices = climbed(smaller, again);
+    const Seconds bound{relaxation.bound(prices, again)};
+    if (bound > best.bound) best = {per_gigabyte(prices.memory), bound, by};
+  }
+  return best;
+}
+
+bool computes_again(const Graph& graph, const Plan& plan) {
+  const auto runs = std::count_if(plan.instructions.begin(), plan.instructions.end(),
+                                  [](const Instruction& one) { return std::holds_alternative<Run>(one); });
+  return static_cast<std::size_t>(runs) > graph.kernels.size();
 }
 
 Machine with_faster_link(Machine machine, std::size_t link) {
@@ -64,10 +88,18 @@ Machine with_faster_link(Machine machine, std::size_t link) {
 
 }  // namespace
 
-Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner) {
-  const auto formulation = formulation_of(planner);
-  if (formulation && may_use_slower_memory(request.machine)) return by_program(request, *formulation);
-  return by_bound(request);
+PricedBy priced_by(const PlanRequest& request, const Plan& plan, std::string_view planner) {
+  if (formulation_of(planner) && may_use_slower_memory(request.machine)) return PricedBy::program;
+  return computes_again(request.graph, plan) ? PricedBy::any_plan : PricedBy::moving_plan;
+}
+
+Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner, PricedBy by) {
+  if (by == PricedBy::program) {
+    const auto formulation = formulation_of(planner);
+    check(formulation.has_value(), "a planner of AutoTM's has a program");
+    return by_program(request, *formulation);
+  }
+  return by_bound(request, by);
 }
 
 std::vector<LinkWorth> link_worths(const PlanRequest& request, const Plan& plan) {
@@ -88,7 +120,7 @@ std::vector<LinkWorth> link_worths(const PlanRequest& request, const Plan& plan)
 ShadowPrices shadow_prices(const PlanRequest& request, const Plan& plan, std::string_view planner) {
   ShadowPrices prices;
   prices.seconds_per_gigabyte.resize(request.budget.size());
-  if (const auto worth = memory_worth(request, planner)) {
+  if (const auto worth = memory_worth(request, planner, priced_by(request, plan, planner))) {
     prices.memory = *worth;
     prices.seconds_per_gigabyte[0] = worth->seconds_per_gigabyte;
   } else {

@@ -5,11 +5,14 @@
 // price times C: their sum p is the slope of a line that is nowhere above T, T(C') >= bound - p (C' - C). So
 // p is minus the derivative of T at C, where it has one and the prices are the best; a byte more saves p
 // seconds at most, and a byte less costs p at least, as far as the bound is T. The problem is the one made
-// for C: what fits only in more than C is not part of it. Two problems are priced:
+// for C: what fits only in more than C is not part of it. Three problems are priced:
 //
-//   program   AutoTM's placement (autotm/instance.hpp) in the planner's own formulation, by its fast solver:
-//             for AutoTM's planners, where kernels can use slower memory; elsewhere that solver has no prices
-//   bound     any plan that computes everything once, `Bound::moving` (plan/bound_prices.hpp): for all others
+//   program      AutoTM's placement (autotm/instance.hpp) in the planner's own formulation, by its fast
+//   solver:
+//                for AutoTM's planners, where kernels can use slower memory; elsewhere it has no prices
+//   moving plan  any plan that computes everything once, `Bound::moving` (plan/bound_prices.hpp): for all
+//                other plans that do
+//   any plan     the same for plans that compute things again, `Bound::step`
 //
 // Of other tiers. As long as a plan leaves room in one, more of it is worth nothing; else it is not known.
 //
@@ -26,18 +29,21 @@
 
 namespace terrace {
 
-enum class PricedBy { program, bound };
+enum class PricedBy { program, moving_plan, any_plan };
 
 /// Of the fastest tier.
 struct MemoryWorth {
   double seconds_per_gigabyte = 0;  ///< p above, for 1e9 bytes
   Seconds bound{0};                 ///< that the prices prove
-  PricedBy by = PricedBy::bound;
+  PricedBy by = PricedBy::moving_plan;
 };
 
-/// At the budget of the request, for plans of this planner. Fails as AutoTM's solver does. Single-threaded;
-/// stops after a number of iterations or a few seconds.
-Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner);
+/// Which problem says what memory is worth to a plan.
+PricedBy priced_by(const PlanRequest& request, const Plan& plan, std::string_view planner);
+
+/// At the budget of the request. Fails as AutoTM's solver does. Single-threaded; stops after a number of
+/// iterations or a few seconds. pre: `program` is for AutoTM's planners
+Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner, PricedBy by);
 
 struct LinkWorth {
   TierId from, to;

@@ -65,7 +65,7 @@ TEST_F(AdviseCommand, WritesJsonWithStableKeys) {
   EXPECT_GT(shadow.at("seconds_per_gigabyte").at("device"), 0.0);
   EXPECT_EQ(shadow.at("seconds_per_gigabyte").at("host"), 0.0);
   EXPECT_GT(shadow.at("seconds_per_gigabyte_per_second").at("host>device"), 0.0);
-  EXPECT_EQ(shadow.at("priced_by"), "bound") << "kernels cannot use the host's memory";
+  EXPECT_EQ(shadow.at("priced_by"), "moving_plan") << "kernels cannot use the host's memory";
   EXPECT_GT(shadow.at("priced_bound_seconds"), 0.0);
 }
 
