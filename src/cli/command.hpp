@@ -27,6 +27,7 @@ inline void expect(const Result<void>& result) {
 /// The user stopped the command, which told all there is to tell.
 struct Interrupted {};
 
+void add_advise(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_doctor(CLI::App& app);

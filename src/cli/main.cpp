@@ -62,6 +62,7 @@ int run(int argc, char** argv) {
   terrace::cli::add_verify(app);
   terrace::cli::add_simulate(app);
   terrace::cli::add_compare(app);
+  terrace::cli::add_advise(app);
 #endif
   try {
     app.parse(argc, argv);

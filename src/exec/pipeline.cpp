@@ -6,7 +6,7 @@
 #include <chrono>
 #include <set>
 
-#include "exec/reach.hpp"
+#include "plan/reach.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/measure.hpp"
 #include "profile/roofline.hpp"

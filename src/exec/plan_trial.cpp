@@ -6,7 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/fingerprint.hpp"
-#include "exec/reach.hpp"
+#include "plan/reach.hpp"
 #include "planners/table.hpp"
 #include "planners/variant_choice.hpp"
 #include "profile/store.hpp"

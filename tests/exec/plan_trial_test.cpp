@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "exec/planned.hpp"
-#include "exec/reach.hpp"
+#include "plan/reach.hpp"
 #include "profile/database.hpp"
 #include "terrace/planner.hpp"
 

@@ -1,4 +1,4 @@
-#include "exec/reach.hpp"
+#include "plan/reach.hpp"
 
 #include <algorithm>
 
