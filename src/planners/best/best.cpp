@@ -1,9 +1,12 @@
 #include "planners/best/best.hpp"
 
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
+#include "planners/best/checkpoints.hpp"
 #include "planners/best/priced.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
@@ -17,21 +20,28 @@ constexpr double kReserves[] = {0.02, 0, 0.1};
 /// Kernels. Beyond, it plans for many seconds.
 constexpr std::size_t kLargeForCapuchin = 2000;
 
+/// To everything in fast memory: nothing else is tried.
+constexpr double kClose = 1e-3;
+
 /// The fastest plan so far, by the simulator.
 class Fastest {
  public:
   Fastest(const PlanRequest& request, const KernelClock& clock) : request_(request), clock_(clock) {}
 
-  void offer(Result<Plan> plan) {
+  /// Returns whether it is faster than all before.
+  bool offer(Result<Plan> plan) {
     if (!plan) {
       if (!reason_) reason_ = plan.error();
-      return;
+      return false;
     }
     const Seconds step = simulate(request_.graph, request_.machine, clock_, *plan).step;
-    if (plan_ && step >= step_) return;
+    if (plan_ && step >= step_) return false;
     step_ = step;
     plan_ = *std::move(plan);
+    return true;
   }
+
+  bool is_close_to(Seconds least) const { return plan_ && step_ <= (1 + kClose) * least; }
 
   Result<Plan> take() {
     if (!plan_) return *reason_;
@@ -46,6 +56,48 @@ class Fastest {
   Seconds step_{0};
 };
 
+/// A step that makes some things again.
+class RemadePlanning {
+ public:
+  explicit RemadePlanning(best::RemadeStep step)
+      : step_(std::move(step)), request_(step_.request()), planning_(request_, step_.side_by_side()) {}
+  RemadePlanning(const RemadePlanning&) = delete;
+
+  Result<Plan> plan(const best::PricedPlanning::Recipe& recipe) const {
+    auto draft = planning_.draft(recipe);
+    if (!draft) return draft.error();
+    return step_.restore(*std::move(draft));
+  }
+
+ private:
+  best::RemadeStep step_;
+  PlanRequest request_;
+  best::PricedPlanning planning_;
+};
+
+/// Of what could be made again, several choices; of the best of them, several plans.
+void offer_remade(const PlanRequest& request, const best::PricedPlanning& priced, Fastest& fastest) {
+  const best::Checkpoints checkpoints(request, priced.uses(), priced.clock(), priced.problem(),
+                                      priced.prices());
+  std::unique_ptr<RemadePlanning> chosen;
+  std::uint64_t left = priced.tries();
+  for (const auto& choice : checkpoints.choices()) {
+    if (left == 0) break;
+    best::RemadeStep step(request, priced.uses(), checkpoints.dropped(choice));
+    if (step.runs_again() == 0) continue;
+    --left;
+    auto planning = std::make_unique<RemadePlanning>(std::move(step));
+    const bool faster =
+        fastest.offer(planning->plan({kReserves[0], best::Order::largest_first, request.seed}));
+    if (faster) chosen = std::move(planning);
+  }
+  if (!chosen) return;
+  for (const double reserve : kReserves) {
+    if (reserve != kReserves[0])
+      fastest.offer(chosen->plan({reserve, best::Order::largest_first, request.seed}));
+  }
+}
+
 }  // namespace
 
 Result<Plan> plan_best(const PlanRequest& request) {
@@ -59,6 +111,7 @@ Result<Plan> plan_best(const PlanRequest& request) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
     fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
   }
+  if (!fastest.is_close_to(priced.clock().fast_step())) offer_remade(plain, priced, fastest);
   return fastest.take();
 }
 

@@ -1,0 +1,68 @@
+// Which tensors are dropped after forward and made again before they are needed backward.
+//
+//   segment      kernels of the forward pass between two cuts, whose tensors are made again together
+//   checkpoint   what is used beyond a cut: it is kept, or moved, as any tensor
+//
+// Dropped first is what kernels make in the least time for what it would cost to keep or move it, by the
+// prices of the bound. All that a segment makes again is there at once, so segments are cut where they would
+// make too much, with the least bytes of checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "plan/bound_path.hpp"
+#include "planners/best/remade_step.hpp"
+
+namespace terrace::best {
+
+class Checkpoints {
+ public:
+  /// Borrows the problem, which is of the same request.
+  Checkpoints(const PlanRequest& request, const StepUses& uses, const KernelClock& clock,
+              const bounds::Problem& problem, const bounds::Prices& prices);
+
+  struct Choice {
+    double segment = 0;  ///< bytes that a segment makes at most
+    double dearest = 0;  ///< seconds to make it over those to keep it: what takes more is kept
+    double step = 0;     ///< seconds, by a rough estimate
+  };
+  /// The least step first. None where everything fits.
+  std::vector<Choice> choices() const;
+  /// By tensor.
+  std::vector<Dropped> dropped(const Choice& choice) const;
+
+ private:
+  /// A tensor that could be dropped.
+  struct Candidate {
+    TensorId tensor;
+    Dropped gap;
+    std::uint32_t made = 0;  ///< the first kernel that writes it
+    double bytes = 0;
+    double making = 0;   ///< seconds, with what only that needs
+    double keeping = 0;  ///< seconds
+    bool is_saved() const { return gap.until != kNever; }
+    bool is_dropped_at(std::uint32_t kernel) const { return gap.after < kernel && kernel < gap.until; }
+    double price() const { return keeping > 0 ? making / keeping : std::numeric_limits<double>::infinity(); }
+  };
+  void find_peak(const PlanRequest& request);
+  void find_candidates(const PlanRequest& request, const StepUses& uses);
+  void price_making(const PlanRequest& request, const KernelClock& clock);
+  void price_keeping(const bounds::Prices& prices);
+  std::vector<double> thresholds() const;
+  std::vector<bool> cuts(const Choice& choice) const;
+  std::vector<const Candidate*> within(const Choice& choice) const;
+  double estimate(const Choice& choice) const;
+
+  const bounds::Problem& problem_;
+  std::size_t tensors_;
+  std::vector<Candidate> candidates_;       ///< by the kernel that makes them
+  std::vector<std::uint32_t> full_before_;  ///< each kernel: how many have more live bytes than fit
+  std::uint32_t peak_ = 0;                  ///< the kernel with most live bytes
+  double live_ = 0;                         ///< bytes, then
+  double forward_ = 0;                      ///< seconds of all forward kernels
+  double passes_ = 1;                       ///< all that is saved forward, over what is saved then
+};
+
+}  // namespace terrace::best
