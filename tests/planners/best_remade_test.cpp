@@ -102,17 +102,25 @@ TEST(RemadeStep, NeedsLessFastMemory) {
   EXPECT_LT(Lifetimes(remade.request().graph).peak_bytes().count, 7 * kMega);
 }
 
-/// A chain whose kernels count in a persistent tensor, as batch normalisation does, each in its own.
-Graph counting_chain(int length) {
+/// The kernels count in a persistent tensor, as batch normalisation does, each in its own.
+void let_count(Graph& graph, const std::vector<std::uint32_t>& kernels) {
   RigGraph rig;
-  rig.graph = rig_chain(length);
-  for (int i = 0; i < length; ++i) {
-    const TensorId count = rig.tensor("count" + std::to_string(i), 64, TensorKind::statistics, true);
-    Kernel& kernel = rig.graph.kernels[static_cast<std::size_t>(i)];
+  rig.graph = std::move(graph);
+  for (const std::uint32_t k : kernels) {
+    const TensorId count = rig.tensor("count" + std::to_string(k), 64, TensorKind::statistics, true);
+    Kernel& kernel = rig.graph.kernels[k];
     kernel.inputs.push_back({count, rig.graph[count].shape, Bytes{64}, {}});
     kernel.outputs.push_back({count, rig.graph[count].shape, Bytes{64}, {}});
   }
-  return rig.graph;
+  graph = std::move(rig.graph);
+}
+
+Graph counting_chain(std::uint32_t length) {
+  Graph graph = rig_chain(static_cast<int>(length));
+  std::vector<std::uint32_t> forward;
+  for (std::uint32_t k = 0; k < length; ++k) forward.push_back(k);
+  let_count(graph, forward);
+  return graph;
 }
 
 TEST(RemadeStep, ReadsAgainWhatItsFirstRunChanged) {
@@ -151,7 +159,12 @@ TEST(RemadeStep, GivesPlansThatComputeTheSameOfRandomGraphs) {
     RandomGraphOptions shape;
     shape.kernels = 4 + static_cast<std::uint32_t>(random.below(30));
     shape.result_share = 0.03;
-    const Graph graph = random_graph(shape, seed);
+    Graph graph = random_graph(shape, seed);
+    std::vector<std::uint32_t> counting;
+    for (std::uint32_t k = 0; k < shape.kernels; ++k) {
+      if (random.below(3) == 0) counting.push_back(k);
+    }
+    let_count(graph, counting);
     const Machine machine = random_machine(seed);
     const Profile profile = estimate(graph, machine);
     PlanRequest request{graph, machine, profile, {}};
@@ -178,7 +191,7 @@ TEST(RemadeStep, GivesPlansThatComputeTheSameOfRandomGraphs) {
   }
   EXPECT_GT(planned, kCases / 2);
   EXPECT_GT(ran_again, kCases / 4);
-  EXPECT_GT(read_twice, 5U) << planned << " planned, " << ran_again << " ran again";
+  EXPECT_GT(read_twice, kCases / 10) << planned << " planned, " << ran_again << " ran again";
 }
 
 TEST(Checkpoints, DropNothingWhereEverythingFits) {
@@ -191,12 +204,12 @@ TEST(Checkpoints, DropNothingWhereEverythingFits) {
 }
 
 TEST(Checkpoints, CutTheChainIntoSegments) {
-  const Planned planned(rig_chain(24), rig_machine(1e6, false));
+  const Planned planned(rig_chain(24), rig_machine(1e5, false));
   const PlanRequest request = planned.request(12 * kMega);
   const PricedPlanning planning(request);
   const Checkpoints checkpoints(request, planning.uses(), planning.clock(), planning.problem(),
                                 planning.prices());
-  const auto dropped = checkpoints.dropped({4 * kMega, std::numeric_limits<double>::max(), 0});
+  const auto dropped = checkpoints.dropped({4 * kMega, 1, 0});
   int kept = 0, in_a_row = 0, longest = 0;
   for (int i = 1; i < 20; ++i) {
     const TensorId tensor = find_tensor(planned.graph, "a" + std::to_string(i));

@@ -75,28 +75,59 @@ class RemadePlanning {
   best::PricedPlanning planning_;
 };
 
-/// Of what could be made again, several choices; of the best of them, several plans.
-void offer_remade(const PlanRequest& request, const best::PricedPlanning& priced, Fastest& fastest) {
-  const best::Checkpoints checkpoints(request, priced.uses(), priced.clock(), priced.problem(),
-                                      priced.prices());
-  std::unique_ptr<RemadePlanning> chosen;
-  std::uint64_t left = priced.tries();
-  for (const auto& choice : checkpoints.choices()) {
-    if (left == 0) break;
-    best::RemadeStep step(request, priced.uses(), checkpoints.dropped(choice));
-    if (step.runs_again() == 0) continue;
-    --left;
+/// Looks for the best choice of what is made again: one for each size of segments, then around the best.
+class RemadeSearch {
+ public:
+  RemadeSearch(const PlanRequest& request, const best::PricedPlanning& priced, Fastest& fastest)
+      : request_(request),
+        priced_(priced),
+        checkpoints_(request, priced.uses(), priced.clock(), priced.problem(), priced.prices()),
+        fastest_(fastest),
+        left_(priced.tries()) {}
+
+  void run() {
+    const std::uint64_t after = left_ / 2;
+    for (const auto& choice : checkpoints_.choices()) {
+      if (left_ > after) offer(choice);
+    }
+    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep; step /= 2) {
+      const best::Checkpoints::Choice from = choice_;
+      if (offer_more(from, -step) || offer_more(from, step)) step *= 2;
+    }
+    for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i)
+      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}));
+  }
+
+ private:
+  /// Of all that could be dropped.
+  static constexpr double kFirstStep = 1.0 / 12, kLastStep = 1.0 / 200;
+
+  bool offer_more(best::Checkpoints::Choice choice, double more) {
+    choice.amount += more;
+    return left_ > 0 && choice.amount > 0 && choice.amount <= 1 && offer(choice);
+  }
+
+  /// Returns whether it is faster than all before.
+  bool offer(const best::Checkpoints::Choice& choice) {
+    best::RemadeStep step(request_, priced_.uses(), checkpoints_.dropped(choice));
+    if (step.runs_again() == 0) return false;
+    --left_;
     auto planning = std::make_unique<RemadePlanning>(std::move(step));
-    const bool faster =
-        fastest.offer(planning->plan({kReserves[0], best::Order::largest_first, request.seed}));
-    if (faster) chosen = std::move(planning);
+    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed})))
+      return false;
+    chosen_ = std::move(planning);
+    choice_ = choice;
+    return true;
   }
-  if (!chosen) return;
-  for (const double reserve : kReserves) {
-    if (reserve != kReserves[0])
-      fastest.offer(chosen->plan({reserve, best::Order::largest_first, request.seed}));
-  }
-}
+
+  const PlanRequest& request_;
+  const best::PricedPlanning& priced_;
+  best::Checkpoints checkpoints_;
+  Fastest& fastest_;
+  std::uint64_t left_;  ///< tries
+  best::Checkpoints::Choice choice_;
+  std::unique_ptr<RemadePlanning> chosen_;
+};
 
 }  // namespace
 
@@ -111,7 +142,7 @@ Result<Plan> plan_best(const PlanRequest& request) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
     fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
   }
-  if (!fastest.is_close_to(priced.clock().fast_step())) offer_remade(plain, priced, fastest);
+  if (!fastest.is_close_to(priced.clock().fast_step())) RemadeSearch(plain, priced, fastest).run();
   return fastest.take();
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double kSegments[] = {1.0 / 16, 1.0 / 8, 1.0 / 4,
                                 1.0 / 2,  1,       std::numeric_limits<double>::infinity()};
 /// How many amounts of what is dropped are looked at.
-constexpr int kAmounts = 12;
+constexpr int kAmounts = 24;
 
 /// All uses of each tensor, in order.
 std::vector<std::vector<std::pair<std::uint32_t, Use>>> uses_by_tensor(const Graph& graph,
@@ -33,8 +33,10 @@ Checkpoints::Checkpoints(const PlanRequest& request, const StepUses& uses, const
   find_peak(request);
   if (full_before_.back() == 0) return;
   find_candidates(request, uses);
+  find_leaders(request);
   price_making(request, clock);
   price_keeping(prices);
+  find_amounts();
 }
 
 void Checkpoints::find_peak(const PlanRequest& request) {
@@ -87,24 +89,44 @@ void Checkpoints::find_candidates(const PlanRequest& request, const StepUses& us
   if (at_peak > 0) passes_ = saved / at_peak;
 }
 
-/// A kernel's time counts for its largest output. What is not needed backward is made for what is.
+/// One run makes all outputs of a kernel: they follow the largest of those that are needed backward.
+void Checkpoints::find_leaders(const PlanRequest& request) {
+  of_.resize(tensors_);
+  for (Candidate& candidate : candidates_) of_[candidate.tensor.index] = &candidate;
+  for (const Kernel& kernel : request.graph.kernels) {
+    const Candidate* leader = nullptr;
+    const auto is_better = [&](const Candidate& one) {
+      if (leader == nullptr || one.is_saved() != leader->is_saved())
+        return leader == nullptr || one.is_saved();
+      return one.bytes > leader->bytes;
+    };
+    for (const Operand& output : kernel.outputs) {
+      const Candidate* one = of_[output.tensor.index];
+      if (one != nullptr && is_better(*one)) leader = one;
+    }
+    for (const Operand& output : kernel.outputs) {
+      Candidate* one = of_[output.tensor.index];
+      if (one != nullptr && one != leader) one->leader = leader;
+    }
+  }
+}
+
+/// A kernel's time counts for the leader. What is not needed backward is made for what is.
 void Checkpoints::price_making(const PlanRequest& request, const KernelClock& clock) {
   const Graph& graph = request.graph;
-  std::vector<Candidate*> of(tensors_);
-  for (Candidate& candidate : candidates_) of[candidate.tensor.index] = &candidate;
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
-    Candidate* largest = nullptr;
+    Candidate* led = nullptr;
     for (const Operand& output : graph.kernels[k].outputs) {
-      Candidate* made = of[output.tensor.index];
-      if (made != nullptr && (largest == nullptr || made->bytes > largest->bytes)) largest = made;
+      Candidate* one = of_[output.tensor.index];
+      if (one != nullptr && (led == nullptr || led->leader == one)) led = one;
     }
-    if (largest == nullptr) continue;
-    largest->making += clock.fast({k}).count();
+    if (led == nullptr) continue;
+    led->making += clock.fast({k}).count();
     for (const Operand& input : graph.kernels[k].inputs) {
-      const Candidate* from = of[input.tensor.index];
-      if (from != nullptr && from != largest && !from->is_saved()) largest->making += from->making;
+      const Candidate* from = of_[input.tensor.index];
+      if (from != nullptr && from != led && !from->is_saved()) led->making += from->making;
     }
-    largest->making = std::min(largest->making, problem_.compute);
+    led->making = std::min(led->making, problem_.compute);
   }
 }
 
@@ -123,26 +145,29 @@ void Checkpoints::price_keeping(const bounds::Prices& prices) {
       candidate.keeping -= tensor.bytes * priced.hold(kernel, std::min(kernel + 1, problem_.moments()));
     }
   }
+  for (Candidate& candidate : candidates_) {
+    if (candidate.leader != nullptr) of_[candidate.leader->tensor.index]->keeping += candidate.keeping;
+  }
 }
 
-/// So that about equal amounts of bytes are dropped more from each to the next.
-std::vector<double> Checkpoints::thresholds() const {
-  std::vector<const Candidate*> order;
+/// In the order of their prices; of one price the first made, which is away for longest.
+void Checkpoints::find_amounts() {
+  std::vector<Candidate*> order;
   double all = 0, bytes = 0;
-  for (const Candidate& candidate : candidates_) {
-    if (!candidate.is_saved() || candidate.keeping <= 0) continue;
+  for (Candidate& candidate : candidates_) {
+    if (!candidate.is_saved() || candidate.leader != nullptr || candidate.keeping <= 0) continue;
     order.push_back(&candidate);
     all += candidate.bytes;
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const Candidate* a, const Candidate* b) { return a->price() < b->price(); });
-  std::vector<double> found;
-  for (const Candidate* candidate : order) {
+  for (Candidate* candidate : order) {
     bytes += candidate->bytes;
-    if (bytes * kAmounts < all * static_cast<double>(found.size() + 1)) continue;
-    found.push_back(candidate->price());
+    candidate->amount = bytes < all ? bytes / all : 1;
   }
-  return found;
+  for (Candidate& candidate : candidates_) {
+    if (candidate.leader != nullptr) candidate.amount = candidate.leader->amount;
+  }
 }
 
 /// By kernel: whether a segment begins there. The least bytes that are used beyond cuts.
@@ -150,7 +175,7 @@ std::vector<bool> Checkpoints::cuts(const Choice& choice) const {
   const std::uint32_t end = candidates_.empty() ? 0 : candidates_.back().made + 1;
   std::vector<double> made(end + 1), beyond(end + 1), cost(end + 1);
   for (const Candidate& candidate : candidates_) {
-    if (candidate.is_saved() && candidate.price() > choice.dearest) continue;
+    if (!candidate.is_in(choice)) continue;
     if (candidate.is_saved()) made[candidate.made + 1] += candidate.bytes;
     beyond[candidate.made + 1] += candidate.bytes;
     if (candidate.gap.after < end) beyond[candidate.gap.after + 1] -= candidate.bytes;
@@ -175,47 +200,56 @@ std::vector<const Checkpoints::Candidate*> Checkpoints::within(const Choice& cho
   const std::vector<bool> cut = cuts(choice);
   std::vector<std::uint32_t> cuts_before{0};
   for (const bool one : cut) cuts_before.push_back(cuts_before.back() + (one ? 1 : 0));
-  std::vector<const Candidate*> dropped;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.is_saved() && candidate.price() > choice.dearest) continue;
+  const auto is_dropped = [&](const Candidate& candidate) {
     const auto last = std::min<std::size_t>(candidate.gap.after, cut.size() - 1);
     const std::uint32_t cuts = cuts_before[candidate.made + 1];
-    if (cuts_before[last + 1] > cuts || (cuts > 1 && cuts == cuts_before.back())) continue;
-    dropped.push_back(&candidate);
+    return candidate.is_in(choice) && cuts_before[last + 1] == cuts &&
+           (cuts == 1 || cuts < cuts_before.back());
+  };
+  std::vector<const Candidate*> dropped;
+  for (const Candidate& candidate : candidates_) {
+    if (is_dropped(candidate.leader != nullptr ? *candidate.leader : candidate))
+      dropped.push_back(&candidate);
   }
   return dropped;
 }
 
-/// What does not fit leaves while forward kernels run and comes back while the others do.
+/// What does not fit leaves while forward kernels run and comes back while the others do. What a segment
+/// makes again has to fit, too.
 double Checkpoints::estimate(const Choice& choice) const {
-  double bytes = 0, making = 0;
+  const std::vector<bool> cut = cuts(choice);
+  double bytes = 0, making = 0, segment = 0, largest = 0;
+  std::uint32_t begun = 0;
   for (const Candidate* candidate : within(choice)) {
     if (!candidate->is_saved()) continue;
+    for (; begun < candidate->made; ++begun) {
+      if (cut[begun + 1]) segment = 0;
+    }
+    segment += candidate->bytes;
+    largest = std::max(largest, segment);
     making += candidate->making;
     if (candidate->is_dropped_at(peak_)) bytes += candidate->bytes;
   }
-  const double segment = std::min(choice.segment, problem_.capacity / 2);
-  const double over = passes_ * std::max(0.0, live_ - bytes + segment - problem_.capacity);
+  const double over = passes_ * std::max(0.0, live_ - bytes + largest - problem_.capacity);
   const bounds::Direction &out = problem_.out, &in = problem_.in;
   const double forward = forward_ + over * out.cost,
                backward = problem_.compute - forward_ + making + over * in.cost;
   return std::max(forward, over * out.busy) + std::max(backward, over * in.busy);
 }
 
-/// For each size of segments, what seems best and a little more and less than that.
 std::vector<Checkpoints::Choice> Checkpoints::choices() const {
   std::vector<Choice> choices;
-  const std::vector<double> dearest = thresholds();
+  const bool any = std::any_of(candidates_.begin(), candidates_.end(),
+                               [](const Candidate& candidate) { return candidate.amount <= 1; });
+  if (!any) return choices;
   for (const double share : kSegments) {
-    std::vector<Choice> all;
-    std::size_t best = 0;
-    for (const double price : dearest) {
-      all.push_back({share * problem_.capacity, price});
-      all.back().step = estimate(all.back());
-      if (all.back().step < all[best].step) best = all.size() - 1;
+    Choice best;
+    for (int i = 1; i <= kAmounts; ++i) {
+      Choice choice{share * problem_.capacity, static_cast<double>(i) / kAmounts};
+      choice.step = estimate(choice);
+      if (i == 1 || choice.step < best.step) best = choice;
     }
-    for (std::size_t i = best > 0 ? best - 1 : 0; i < std::min(best + 2, all.size()); ++i)
-      choices.push_back(all[i]);
+    choices.push_back(best);
   }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.step < b.step; });

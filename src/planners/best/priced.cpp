@@ -4,6 +4,7 @@
 
 #include "plan/bound_ascent.hpp"
 #include "planners/fit.hpp"
+#include "planners/link_use.hpp"
 
 namespace terrace::best {
 
@@ -72,12 +73,25 @@ PricedPlanning::PricedPlanning(const PlanRequest& request, std::span<const Tenso
       visits_(make_visits(view_, units_, kernel_cuts(view_))),
       problem_(request, view_.clock),
       prices_(prices_of(problem_)),
+      copies_(problem_.tensors.size()),
       number_(request.graph.tensors.size(), kNever) {
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
+  time_copies();
+}
+
+/// To where it is when it is not in fast memory.
+void PricedPlanning::time_copies() {
+  for (std::size_t t = 0; t < copies_.size(); ++t) {
+    const Unit& unit = units_.all[units_.of[problem_.tensors[t].id.index]];
+    if (!unit.home) continue;
+    const Machine& machine = request_.machine;
+    copies_[t] = {time_beside_kernels(*machine.link({0}, *unit.home), unit.size).count(),
+                  time_beside_kernels(*machine.link(*unit.home, {0}), unit.size).count()};
+  }
 }
 
 Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
-  Placement placement(problem_, capacity);
+  Placement placement(problem_, copies_, capacity);
   SplitMix random(recipe.seed);
   for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, recipe.order, random);
   return placement;

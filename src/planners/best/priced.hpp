@@ -33,6 +33,7 @@ class PricedPlanning {
   const bounds::Prices& prices() const { return prices_; }
 
  private:
+  void time_copies();
   Result<Draft> draft(Bytes capacity, const Recipe& recipe) const;
   Placement place(double capacity, const Recipe& recipe) const;
   sentinel::Schedule schedule(const Placement& placement) const;
@@ -45,6 +46,7 @@ class PricedPlanning {
   sentinel::Visits visits_;
   bounds::Problem problem_;
   bounds::Prices prices_;
+  std::vector<CopyTime> copies_;       ///< by tensor of the problem
   std::vector<std::uint32_t> number_;  ///< by tensor: its number in the problem, or kNever
 };
 
