@@ -1,8 +1,10 @@
 #include "planners/best/best.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
@@ -23,6 +25,12 @@ constexpr std::size_t kLargeForCapuchin = 2000;
 /// To everything in fast memory: nothing else is tried.
 constexpr double kClose = 1e-3;
 
+/// Where movement alone is so much slower than making things again, it is not tried further.
+constexpr double kMuchSlower = 1.05;
+
+/// How many plans are tried at most.
+constexpr std::uint64_t kMostPriced = 8, kMostRemade = 20;
+
 /// The fastest plan so far, by the simulator.
 class Fastest {
  public:
@@ -41,6 +49,8 @@ class Fastest {
     return true;
   }
 
+  /// Without a plan for ever.
+  Seconds step() const { return plan_ ? step_ : Seconds::max(); }
   bool is_close_to(Seconds least) const { return plan_ && step_ <= (1 + kClose) * least; }
 
   Result<Plan> take() {
@@ -83,16 +93,16 @@ class RemadeSearch {
         priced_(priced),
         checkpoints_(request, priced.uses(), priced.clock(), priced.problem(), priced.prices()),
         fastest_(fastest),
-        left_(priced.tries()) {}
+        left_(priced.tries(kMostRemade)) {}
 
   void run() {
     const std::uint64_t after = left_ / 2;
     for (const auto& choice : checkpoints_.choices()) {
       if (left_ > after) offer(choice);
     }
-    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep; step /= 2) {
+    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep;) {
       const best::Checkpoints::Choice from = choice_;
-      if (offer_more(from, -step) || offer_more(from, step)) step *= 2;
+      if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
     }
     for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i)
       fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}));
@@ -109,7 +119,10 @@ class RemadeSearch {
 
   /// Returns whether it is faster than all before.
   bool offer(const best::Checkpoints::Choice& choice) {
-    best::RemadeStep step(request_, priced_.uses(), checkpoints_.dropped(choice));
+    std::vector<best::Dropped> dropped = checkpoints_.dropped(choice);
+    if (std::find(tried_.begin(), tried_.end(), dropped) != tried_.end()) return false;
+    tried_.push_back(dropped);
+    best::RemadeStep step(request_, priced_.uses(), std::move(dropped));
     if (step.runs_again() == 0) return false;
     --left_;
     auto planning = std::make_unique<RemadePlanning>(std::move(step));
@@ -125,9 +138,19 @@ class RemadeSearch {
   best::Checkpoints checkpoints_;
   Fastest& fastest_;
   std::uint64_t left_;  ///< tries
+  std::vector<std::vector<best::Dropped>> tried_;
   best::Checkpoints::Choice choice_;
   std::unique_ptr<RemadePlanning> chosen_;
 };
+
+/// Plans that make nothing again, of the first recipe or of all others.
+void offer_priced(const PlanRequest& request, const best::PricedPlanning& priced, std::uint64_t first,
+                  std::uint64_t end, Fastest& fastest) {
+  for (std::uint64_t i = first; i < end; ++i) {
+    const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
+    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
+  }
+}
 
 }  // namespace
 
@@ -138,11 +161,11 @@ Result<Plan> plan_best(const PlanRequest& request) {
   // Each is the fastest of them for some graph, machine and budget.
   for (auto* planner : {plan_prefetch, plan_sentinel}) fastest.offer(planner(plain));
   if (request.graph.kernels.size() <= kLargeForCapuchin) fastest.offer(plan_capuchin(plain));
-  for (std::uint64_t i = 0; i < priced.tries(); ++i) {
-    const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
-    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
-  }
+  offer_priced(plain, priced, 0, 1, fastest);
+  const Seconds moved = fastest.step();
   if (!fastest.is_close_to(priced.clock().fast_step())) RemadeSearch(plain, priced, fastest).run();
+  if (moved <= kMuchSlower * fastest.step())
+    offer_priced(plain, priced, 1, priced.tries(kMostPriced), fastest);
   return fastest.take();
 }
 

@@ -21,7 +21,7 @@ constexpr int kAttempts = 4;
 constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
 /// In uses of tensors.
 constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
-constexpr std::uint64_t kTryWork = 40'000, kMostTries = 8;
+constexpr std::uint64_t kTryWork = 50'000;
 
 bounds::Prices prices_of(const bounds::Problem& problem) {
   bounds::Ascent ascent(problem, bounds::Again::no);
@@ -97,8 +97,8 @@ Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   return placement;
 }
 
-std::uint64_t PricedPlanning::tries() const {
-  return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, kMostTries);
+std::uint64_t PricedPlanning::tries(std::uint64_t most) const {
+  return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, most);
 }
 
 Schedule PricedPlanning::schedule(const Placement& placement) const {

@@ -26,7 +26,7 @@ class PricedPlanning {
   /// Fails where the sweeps fit nothing; the draft may still need too much.
   Result<Draft> draft(const Recipe& recipe) const;
   /// How many recipes can be tried in moments: fewer of large graphs.
-  std::uint64_t tries() const;
+  std::uint64_t tries(std::uint64_t most) const;
   const KernelClock& clock() const { return view_.clock; }
   const StepUses& uses() const { return view_.uses; }
   const bounds::Problem& problem() const { return problem_; }
