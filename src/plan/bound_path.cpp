@@ -77,15 +77,16 @@ Priced::Priced(const Problem& problem, const Prices& prices) {
     least_weight = std::min(least_weight, weight[b]);
     out.push_back(problem.linked ? prices.out[b] * problem.out.busy + weight[b] * problem.out.cost : kNot);
     in.push_back(problem.linked ? prices.in[b] * problem.in.busy + weight[b] * problem.in.cost : kNot);
+    if (in[b] < in[least_in]) least_in = b;
   }
 }
 
 /// `from`: the kernel of the use before, or kNever. `stored`: the cheapest block to copy it out so far.
-Gap Paths::gap(std::uint32_t from, std::uint32_t until, const When& stored, double again,
+Gap Paths::gap(std::uint32_t from, std::uint32_t until, const When& stored, const Making& making,
                const Priced& priced) const {
   const std::uint32_t first = from == kNever ? 0 : from + 1;
   const std::uint32_t begin = from == kNever ? 0 : problem_.block_of[from], end = problem_.block_of[until];
-  Gap gap{first, until, first < until ? priced.hold(first, until) : 0, stored, stored, {}, {}, {}, again};
+  Gap gap{first, until, first < until ? priced.hold(first, until) : 0, stored, stored, {}, {}, {}, making};
   gap.out.moment = first;
   for (std::uint32_t b = begin + 1; b <= end; ++b) {
     if (priced.out[b] < gap.stored.price) gap.stored = {priced.out[b], b, until};
@@ -96,31 +97,49 @@ Gap Paths::gap(std::uint32_t from, std::uint32_t until, const When& stored, doub
   }
   for (std::uint32_t b = end + 1; b-- > begin;) {
     const std::uint32_t there = std::clamp(problem_.block_begin[b + 1], std::min(first, until), until);
-    const double held = priced.hold(there, until), made = priced.weight[b] * again;
-    if (held >= gap.in.price && (again == kNot || held >= gap.again.price)) break;
+    const double held = priced.hold(there, until);
+    const double made = priced.weight[b] * making.seconds + making.before;
+    if (held >= gap.in.price && (making.seconds == kNot || held >= gap.again.price)) break;
     if (held + priced.in[b] < gap.in.price) gap.in = {held + priced.in[b], b, there};
     if (held + made < gap.again.price) gap.again = {held + made, b, there};
   }
-  if (again < kNot) gap.again_slow = {priced.least_weight * again, end, until};
+  if (making.seconds < kNot)
+    gap.again_slow = {priced.least_weight * making.seconds + making.before, end, until};
   return gap;
+}
+
+/// `before`: of the value that the use finds.
+Making Paths::make(const BoundTensor& tensor, const BoundUse& use, const Making& before,
+                   const Priced& priced) const {
+  Making making{use.again / tensor.bytes};
+  if (!use.reads || problem_.addressable) return making;
+  making.before = priced.least_weight * before.seconds + before.before;
+  making.before_seconds = before.seconds + before.before_seconds;
+  making.copied_in = before.copied_in;
+  const double copied = priced.in[priced.least_in];
+  if (making.before <= copied) return making;
+  making.before = copied;
+  making.before_seconds = 0;
+  making.copied_in = priced.least_in;
+  return making;
 }
 
 void Paths::find_gaps(const BoundTensor& tensor, const Priced& priced, Again again) {
   best_.gaps.clear();
   std::uint32_t from = kNever;
-  double made_again = kNot;
+  Making making;
   When stored{priced.out[0], 0, 0};
   for (std::uint32_t i = tensor.uses; i <= tensor.uses_end; ++i) {
     const bool last = i == tensor.uses_end;
     const std::uint32_t until = last ? problem_.moments() : problem_.uses[i].kernel;
-    best_.gaps.push_back(gap(from, until, stored, made_again, priced));
+    best_.gaps.push_back(gap(from, until, stored, making, priced));
     if (last) break;
     const BoundUse& use = problem_.uses[i];
     stored = best_.gaps.back().stored;
     from = use.kernel;
     if (!use.writes || use.kernel == problem_.moments()) continue;
     stored = {priced.out[problem_.block_of[from]], problem_.block_of[from], 0};
-    made_again = again == Again::yes ? use.again / tensor.bytes : kNot;
+    if (again == Again::yes) making = make(tensor, use, making, priced);
   }
 }
 

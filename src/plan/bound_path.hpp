@@ -34,6 +34,7 @@ struct Priced {
   std::vector<double> weight;   ///< by block: of kernels
   double least_weight = 1;      ///< of all blocks
   std::vector<double> out, in;  ///< by block: of a copy
+  std::uint32_t least_in = 0;   ///< the block where that is cheapest
 };
 
 /// Where a value is.
@@ -61,6 +62,15 @@ struct When {
   std::uint32_t block = 0, moment = 0;
 };
 
+/// What making a value again takes, for a byte. A kernel that works in place needs the value it wrote over
+/// first: where kernels use tier 0 alone, that one was gone from there, and is made again or copied in, too.
+struct Making {
+  double seconds = std::numeric_limits<double>::infinity();  ///< of the kernel that wrote it
+  double before = 0;                                         ///< the price of what it wrote over
+  double before_seconds = 0;                                 ///< of kernels, where that is made again
+  std::uint32_t copied_in = kNever;                          ///< the block, where it is copied
+};
+
 /// Between two uses.
 struct Gap {
   std::uint32_t first = 0, end = 0;  ///< moments
@@ -69,7 +79,7 @@ struct Gap {
   When out;     ///< copied out, then or before, and gone
   When in;
   When again, again_slow;
-  double again_seconds = 0;  ///< for a byte
+  Making making;
 };
 
 /// How a tensor comes to one of its uses, or to the step's end, from the one before or the step's start.
@@ -103,12 +113,15 @@ void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath&
       sink.hold(gap.in.moment, gap.end);
       sink.copy_in(gap.in.block);
     }
-    if (by == Passage::made_again_comes || by == Passage::stays_made_again)
-      sink.again(gap.again_slow.block, gap.again_seconds * tensor.bytes);
+    const auto make = [&](const When& when) {
+      sink.again(when.block, (gap.making.seconds + gap.making.before_seconds) * tensor.bytes);
+      if (gap.making.copied_in != kNever) sink.copy_in(gap.making.copied_in);
+    };
+    if (by == Passage::made_again_comes || by == Passage::stays_made_again) make(gap.again_slow);
     if (by == Passage::made_again) {
       const When& when = arrival.to == kSlow ? gap.again_slow : gap.again;
       sink.hold(when.moment, gap.end);
-      sink.again(when.block, gap.again_seconds * tensor.bytes);
+      make(when);
     }
     if (i == tensor.uses_end - tensor.uses) break;  // the step's end
     const BoundUse& use = problem.uses[tensor.uses + i];
@@ -128,8 +141,10 @@ class Paths {
   using Costs = std::array<double, kPlaces>;
   using Arrivals = std::array<Arrival, kPlaces>;  ///< by where the value is after the use
 
-  Gap gap(std::uint32_t from, std::uint32_t until, const When& stored, double again,
+  Gap gap(std::uint32_t from, std::uint32_t until, const When& stored, const Making& making,
           const Priced& priced) const;
+  Making make(const BoundTensor& tensor, const BoundUse& use, const Making& before,
+              const Priced& priced) const;
   void find_gaps(const BoundTensor& tensor, const Priced& priced, Again again);
   void try_start(const BoundTensor& tensor, const Costs& start, const Prices& prices, const Priced& priced);
   Costs use(const BoundTensor& tensor, const BoundUse& use, const Costs& before, const Gap& gap,

@@ -1,9 +1,14 @@
 #include "planners/best/best.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
+#include "planners/best/checkpoints.hpp"
 #include "planners/best/priced.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
@@ -17,21 +22,36 @@ constexpr double kReserves[] = {0.02, 0, 0.1};
 /// Kernels. Beyond, it plans for many seconds.
 constexpr std::size_t kLargeForCapuchin = 2000;
 
+/// To everything in fast memory: nothing else is tried.
+constexpr double kClose = 1e-3;
+
+/// Where movement alone is so much slower than making things again, it is not tried further.
+constexpr double kMuchSlower = 1.05;
+
+/// How many plans are tried at most.
+constexpr std::uint64_t kMostPriced = 8, kMostRemade = 20;
+
 /// The fastest plan so far, by the simulator.
 class Fastest {
  public:
   Fastest(const PlanRequest& request, const KernelClock& clock) : request_(request), clock_(clock) {}
 
-  void offer(Result<Plan> plan) {
+  /// Returns whether it is faster than all before.
+  bool offer(Result<Plan> plan) {
     if (!plan) {
       if (!reason_) reason_ = plan.error();
-      return;
+      return false;
     }
     const Seconds step = simulate(request_.graph, request_.machine, clock_, *plan).step;
-    if (plan_ && step >= step_) return;
+    if (plan_ && step >= step_) return false;
     step_ = step;
     plan_ = *std::move(plan);
+    return true;
   }
+
+  /// Without a plan for ever.
+  Seconds step() const { return plan_ ? step_ : Seconds::max(); }
+  bool is_close_to(Seconds least) const { return plan_ && step_ <= (1 + kClose) * least; }
 
   Result<Plan> take() {
     if (!plan_) return *reason_;
@@ -46,6 +66,92 @@ class Fastest {
   Seconds step_{0};
 };
 
+/// A step that makes some things again.
+class RemadePlanning {
+ public:
+  explicit RemadePlanning(best::RemadeStep step)
+      : step_(std::move(step)), request_(step_.request()), planning_(request_, step_.side_by_side()) {}
+  RemadePlanning(const RemadePlanning&) = delete;
+
+  Result<Plan> plan(const best::PricedPlanning::Recipe& recipe) const {
+    auto draft = planning_.draft(recipe);
+    if (!draft) return draft.error();
+    return step_.restore(*std::move(draft));
+  }
+
+ private:
+  best::RemadeStep step_;
+  PlanRequest request_;
+  best::PricedPlanning planning_;
+};
+
+/// Looks for the best choice of what is made again: one for each size of segments, then around the best.
+class RemadeSearch {
+ public:
+  RemadeSearch(const PlanRequest& request, const best::PricedPlanning& priced, Fastest& fastest)
+      : request_(request),
+        priced_(priced),
+        checkpoints_(request, priced.uses(), priced.clock(), priced.problem(), priced.prices()),
+        fastest_(fastest),
+        left_(priced.tries(kMostRemade)) {}
+
+  void run() {
+    const std::uint64_t after = left_ / 2;
+    for (const auto& choice : checkpoints_.choices()) {
+      if (left_ > after) offer(choice);
+    }
+    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep;) {
+      const best::Checkpoints::Choice from = choice_;
+      if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
+    }
+    for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i)
+      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}));
+  }
+
+ private:
+  /// Of all that could be dropped.
+  static constexpr double kFirstStep = 1.0 / 12, kLastStep = 1.0 / 200;
+
+  bool offer_more(best::Checkpoints::Choice choice, double more) {
+    choice.amount += more;
+    return left_ > 0 && choice.amount > 0 && choice.amount <= 1 && offer(choice);
+  }
+
+  /// Returns whether it is faster than all before.
+  bool offer(const best::Checkpoints::Choice& choice) {
+    std::vector<best::Dropped> dropped = checkpoints_.dropped(choice);
+    if (std::find(tried_.begin(), tried_.end(), dropped) != tried_.end()) return false;
+    tried_.push_back(dropped);
+    best::RemadeStep step(request_, priced_.uses(), std::move(dropped));
+    if (step.runs_again() == 0) return false;
+    --left_;
+    auto planning = std::make_unique<RemadePlanning>(std::move(step));
+    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed})))
+      return false;
+    chosen_ = std::move(planning);
+    choice_ = choice;
+    return true;
+  }
+
+  const PlanRequest& request_;
+  const best::PricedPlanning& priced_;
+  best::Checkpoints checkpoints_;
+  Fastest& fastest_;
+  std::uint64_t left_;  ///< tries
+  std::vector<std::vector<best::Dropped>> tried_;
+  best::Checkpoints::Choice choice_;
+  std::unique_ptr<RemadePlanning> chosen_;
+};
+
+/// Plans that make nothing again, of the first recipe or of all others.
+void offer_priced(const PlanRequest& request, const best::PricedPlanning& priced, std::uint64_t first,
+                  std::uint64_t end, Fastest& fastest) {
+  for (std::uint64_t i = first; i < end; ++i) {
+    const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
+    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
+  }
+}
+
 }  // namespace
 
 Result<Plan> plan_best(const PlanRequest& request) {
@@ -55,10 +161,11 @@ Result<Plan> plan_best(const PlanRequest& request) {
   // Each is the fastest of them for some graph, machine and budget.
   for (auto* planner : {plan_prefetch, plan_sentinel}) fastest.offer(planner(plain));
   if (request.graph.kernels.size() <= kLargeForCapuchin) fastest.offer(plan_capuchin(plain));
-  for (std::uint64_t i = 0; i < priced.tries(); ++i) {
-    const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
-    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
-  }
+  offer_priced(plain, priced, 0, 1, fastest);
+  const Seconds moved = fastest.step();
+  if (!fastest.is_close_to(priced.clock().fast_step())) RemadeSearch(plain, priced, fastest).run();
+  if (moved <= kMuchSlower * fastest.step())
+    offer_priced(plain, priced, 1, priced.tries(kMostPriced), fastest);
   return fastest.take();
 }
 

@@ -18,13 +18,19 @@ struct Trust {
   double memory = 1, link = 1;
 };
 
-/// Which tensors choose before others.
+/// How long one tensor's transfers take beside kernels, in seconds: more for a byte where it is small.
+struct CopyTime {
+  double out = 0, in = 0;
+};
+
+/// Which tensors choose before others, after those whose copies take much longer than their bytes would.
 enum class Order { largest_first, random };
 
 class Placement {
  public:
-  /// Nothing is in fast memory but what kernels cannot use elsewhere. Borrows the problem.
-  Placement(const bounds::Problem& problem, double capacity);
+  /// Nothing is in fast memory but what kernels cannot use elsewhere. Borrows the problem and the times, one
+  /// for each of its tensors.
+  Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity);
 
   /// Every tensor chooses anew; of one size in random order.
   void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random);
@@ -38,17 +44,19 @@ class Placement {
   void choose(std::size_t tensor, const bounds::Prices& prices, Trust trust);
   void take(std::size_t tensor, double sign);
   void price_memory(const bounds::BoundTensor& tensor, const bounds::Prices& prices, double trust);
-  void price_links(const bounds::BoundTensor& tensor, const bounds::Prices& prices, double trust);
+  void price_links(std::size_t tensor, const bounds::Prices& prices, double trust);
   void price_operands(const bounds::BoundTensor& tensor);
   double exposed(std::uint32_t block) const;
 
   const bounds::Problem& problem_;
+  const std::vector<CopyTime>& copies_;
   double capacity_;
   bounds::Paths finder_;
   bounds::Prices own_;     ///< of operands
   bounds::Priced priced_;  ///< of the tensor that chooses
   std::vector<bounds::TensorPath> paths_;
   std::vector<bool> pinned_;
+  std::vector<int> dearness_;                         ///< by tensor: of its copies, for a byte
   std::vector<std::uint32_t> kernel_of_;              ///< by operand
   std::vector<double> used_;                          ///< by moment: bytes of fast memory
   std::vector<double> slow_;                          ///< by kernel: seconds of its slower operands

@@ -4,6 +4,7 @@
 
 #include "plan/bound_ascent.hpp"
 #include "planners/fit.hpp"
+#include "planners/link_use.hpp"
 
 namespace terrace::best {
 
@@ -14,11 +15,13 @@ using sentinel::Unit;
 namespace {
 
 constexpr std::size_t kLargeGraph = 3000;
+/// With less and less room, until packed regions fit.
+constexpr int kAttempts = 4;
 /// From the prices to the truth.
 constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
 /// In uses of tensors.
 constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
-constexpr std::uint64_t kTryWork = 40'000, kMostTries = 8;
+constexpr std::uint64_t kTryWork = 50'000;
 
 bounds::Prices prices_of(const bounds::Problem& problem) {
   bounds::Ascent ascent(problem, bounds::Again::no);
@@ -27,32 +30,75 @@ bounds::Prices prices_of(const bounds::Problem& problem) {
   return ascent.prices();
 }
 
+/// Each tensor alone but those that lie side by side, which never leave.
+sentinel::Units units_of(const sentinel::StepView& view, std::span<const TensorId> side_by_side) {
+  sentinel::Units units = make_units(view, sentinel::Grouping::off, sentinel::ShortLived::as_others);
+  if (side_by_side.empty()) return units;
+  Unit together;
+  together.persistent = together.fixed = true;
+  std::vector<bool> moved(units.all.size());
+  for (const TensorId tensor : side_by_side) {
+    const Unit& alone = units.all[units.of[tensor.index]];
+    moved[units.of[tensor.index]] = true;
+    together.tensors.push_back(tensor);
+    together.size += alone.size;
+    together.touches.insert(together.touches.end(), alone.touches.begin(), alone.touches.end());
+  }
+  const auto by_kernel = [](const auto& a, const auto& b) { return a.kernel < b.kernel; };
+  const auto is_same = [](const auto& a, const auto& b) { return a.kernel == b.kernel; };
+  std::sort(together.touches.begin(), together.touches.end(), by_kernel);
+  together.touches.erase(std::unique(together.touches.begin(), together.touches.end(), is_same),
+                         together.touches.end());
+  sentinel::Units made{{}, units.of};
+  for (std::uint32_t u = 0; u < units.all.size(); ++u) {
+    if (!moved[u]) made.all.push_back(std::move(units.all[u]));
+  }
+  made.all.push_back(std::move(together));
+  for (std::uint32_t u = 0; u < made.all.size(); ++u) {
+    for (const TensorId tensor : made.all[u].tensors) made.of[tensor.index] = u;
+  }
+  return made;
+}
+
 bool stays(const bounds::Arrival& arrival) {
   return arrival.passage == Passage::stays || arrival.passage == Passage::stays_stored;
 }
 
 }  // namespace
 
-PricedPlanning::PricedPlanning(const PlanRequest& request)
+PricedPlanning::PricedPlanning(const PlanRequest& request, std::span<const TensorId> side_by_side)
     : request_(request),
       view_(request),
-      units_(make_units(view_, sentinel::Grouping::off, sentinel::ShortLived::as_others)),
+      units_(units_of(view_, side_by_side)),
       visits_(make_visits(view_, units_, kernel_cuts(view_))),
       problem_(request, view_.clock),
       prices_(prices_of(problem_)),
+      copies_(problem_.tensors.size()),
       number_(request.graph.tensors.size(), kNever) {
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
+  time_copies();
+}
+
+/// To where it is when it is not in fast memory.
+void PricedPlanning::time_copies() {
+  for (std::size_t t = 0; t < copies_.size(); ++t) {
+    const Unit& unit = units_.all[units_.of[problem_.tensors[t].id.index]];
+    if (!unit.home) continue;
+    const Machine& machine = request_.machine;
+    copies_[t] = {time_beside_kernels(*machine.link({0}, *unit.home), unit.size).count(),
+                  time_beside_kernels(*machine.link(*unit.home, {0}), unit.size).count()};
+  }
 }
 
 Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
-  Placement placement(problem_, capacity);
+  Placement placement(problem_, copies_, capacity);
   SplitMix random(recipe.seed);
   for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, recipe.order, random);
   return placement;
 }
 
-std::uint64_t PricedPlanning::tries() const {
-  return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, kMostTries);
+std::uint64_t PricedPlanning::tries(std::uint64_t most) const {
+  return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, most);
 }
 
 Schedule PricedPlanning::schedule(const Placement& placement) const {
@@ -103,15 +149,28 @@ void PricedPlanning::book(std::uint32_t u, Schedule& schedule) const {
   }
 }
 
-Result<Plan> PricedPlanning::plan(const Recipe& recipe) const {
+Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const {
   const bool large = request_.graph.kernels.size() > kLargeGraph;
   const sentinel::IntervalEnd end;
-  return plan_to_fit(request_, view_.uses, "best", [&](Bytes capacity) -> Result<Draft> {
-    const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
-    sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
-                                     sentinel::FetchOrder::use, view_.kernels());
-    return writer.write(large ? PackingEffort{0} : kPlanEffort);
-  });
+  const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
+  sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
+                                   sentinel::FetchOrder::use, view_.kernels());
+  return writer.write(large ? PackingEffort{0} : kPlanEffort);
+}
+
+Result<Plan> PricedPlanning::plan(const Recipe& recipe) const {
+  return plan_to_fit(request_, view_.uses, "best", [&](Bytes capacity) { return draft(capacity, recipe); });
+}
+
+Result<Draft> PricedPlanning::draft(const Recipe& recipe) const {
+  Bytes capacity = request_.budget[0];
+  for (int attempt = 0;; ++attempt) {
+    auto made = draft(capacity, recipe);
+    if (!made) return made;
+    const Bytes more = std::max(made->needed[0], request_.budget[0]) - request_.budget[0];
+    if (more == Bytes{} || more >= capacity || attempt == kAttempts) return made;
+    capacity -= more;
+  }
 }
 
 }  // namespace terrace::best

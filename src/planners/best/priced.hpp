@@ -2,6 +2,9 @@
 // into time by Sentinel's writer with every kernel an interval of its own.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "planners/best/placement.hpp"
 #include "planners/sentinel/migration_writer.hpp"
 
@@ -10,19 +13,28 @@ namespace terrace::best {
 /// What of the request all its plans share.
 class PricedPlanning {
  public:
-  explicit PricedPlanning(const PlanRequest& request);
+  /// `side_by_side`: persistent tensors that are in fast memory from step to step, in this order.
+  explicit PricedPlanning(const PlanRequest& request, std::span<const TensorId> side_by_side = {});
 
   struct Recipe {
     double reserve = 0;  ///< share of fast memory left to transfers on their way
     Order order = Order::largest_first;
     std::uint64_t seed = 0;
   };
+  /// Where the sweeps fit nothing, as `plan_to_fit` says.
   Result<Plan> plan(const Recipe& recipe) const;
+  /// Fails where the sweeps fit nothing; the draft may still need too much.
+  Result<Draft> draft(const Recipe& recipe) const;
   /// How many recipes can be tried in moments: fewer of large graphs.
-  std::uint64_t tries() const;
+  std::uint64_t tries(std::uint64_t most) const;
   const KernelClock& clock() const { return view_.clock; }
+  const StepUses& uses() const { return view_.uses; }
+  const bounds::Problem& problem() const { return problem_; }
+  const bounds::Prices& prices() const { return prices_; }
 
  private:
+  void time_copies();
+  Result<Draft> draft(Bytes capacity, const Recipe& recipe) const;
   Placement place(double capacity, const Recipe& recipe) const;
   sentinel::Schedule schedule(const Placement& placement) const;
   void add_unit(std::uint32_t unit, const Placement& placement, sentinel::Schedule& schedule) const;
@@ -34,6 +46,7 @@ class PricedPlanning {
   sentinel::Visits visits_;
   bounds::Problem problem_;
   bounds::Prices prices_;
+  std::vector<CopyTime> copies_;       ///< by tensor of the problem
   std::vector<std::uint32_t> number_;  ///< by tensor: its number in the problem, or kNever
 };
 

@@ -1,0 +1,74 @@
+// Which tensors are dropped after forward and made again before they are needed backward.
+//
+//   segment      kernels of the forward pass between two cuts, whose tensors are made again together
+//   checkpoint   what is used beyond a cut: it is kept, or moved, as any tensor
+//
+// Dropped first is what kernels make in the least time for what it would cost to keep or move it, by the
+// prices of the bound. All that a segment makes again is there at once, so segments are cut where they would
+// make too much, with the least bytes of checkpoints.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/bound_path.hpp"
+#include "planners/best/remade_step.hpp"
+
+namespace terrace::best {
+
+class Checkpoints {
+ public:
+  /// Borrows the problem, which is of the same request.
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints(const PlanRequest& request, const StepUses& uses, const KernelClock& clock,
+              const bounds::Problem& problem, const bounds::Prices& prices);
+
+  struct Choice {
+    double segment = 0;  ///< bytes that a segment makes at most
+    double amount =
+        0;            ///< share of all bytes that pay at all: these are dropped, unless they are checkpoints
+    double step = 0;  ///< seconds, by a rough estimate
+  };
+  /// The best of each size of segments, the least step first. None where everything fits.
+  std::vector<Choice> choices() const;
+  /// By tensor.
+  std::vector<Dropped> dropped(const Choice& choice) const;
+
+ private:
+  /// A tensor that could be dropped.
+  struct Candidate {
+    TensorId tensor;
+    Dropped gap;
+    std::uint32_t made = 0;  ///< the first kernel that writes it
+    double bytes = 0;
+    const Candidate* leader = nullptr;  ///< another output of its kernel that is dropped or kept with it
+    double making = 0;                  ///< seconds, with what only that needs
+    double keeping = 0;                 ///< seconds, with those it leads
+    double amount = 2;                  ///< the least of a choice that drops it; above 1: none does
+    bool is_saved() const { return gap.until != kNever; }
+    bool is_dropped_at(std::uint32_t kernel) const { return gap.after < kernel && kernel < gap.until; }
+    double price() const { return making / keeping; }
+    bool is_in(const Choice& choice) const { return !is_saved() || amount <= choice.amount; }
+  };
+  void find_peak(const PlanRequest& request);
+  void find_candidates(const PlanRequest& request, const StepUses& uses);
+  void find_leaders(const PlanRequest& request);
+  void price_making(const PlanRequest& request, const KernelClock& clock);
+  void price_keeping(const bounds::Prices& prices);
+  void find_amounts();
+  std::vector<bool> cuts(const Choice& choice) const;
+  std::vector<const Candidate*> within(const Choice& choice) const;
+  double estimate(const Choice& choice) const;
+
+  const bounds::Problem& problem_;
+  std::size_t tensors_;
+  std::vector<Candidate> candidates_;       ///< by the kernel that makes them
+  std::vector<Candidate*> of_;              ///< by tensor, or null
+  std::vector<std::uint32_t> full_before_;  ///< each kernel: how many have more live bytes than fit
+  std::uint32_t peak_ = 0;                  ///< the kernel with most live bytes
+  double live_ = 0;                         ///< bytes, then
+  double forward_ = 0;                      ///< seconds of all forward kernels
+  double passes_ = 1;                       ///< all that is saved forward, over what is saved then
+};
+
+}  // namespace terrace::best

@@ -1,0 +1,150 @@
+#include "planners/best/old_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace terrace::best {
+namespace {
+
+bool is_linked(const Machine& machine, TierId tier) {
+  return machine.link({0}, tier) != nullptr && machine.link(tier, {0}) != nullptr;
+}
+
+std::uint32_t next_ticket(const Plan& plan) {
+  std::uint32_t next = 0;
+  for (const Instruction& instruction : plan.instructions) {
+    if (const auto* copy = std::get_if<Copy>(&instruction)) next = std::max(next, copy->ticket + 1);
+  }
+  return next;
+}
+
+}  // namespace
+
+bool OldValues::possible(const Machine& machine) {
+  for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
+    if (is_linked(machine, {tier})) return true;
+  }
+  return false;
+}
+
+OldValues::OldValues(std::vector<ReadTwice> all) {
+  std::stable_sort(all.begin(), all.end(),
+                   [](const ReadTwice& a, const ReadTwice& b) { return a.first < b.first; });
+  std::map<TensorId, std::uint32_t> place;
+  std::vector<std::uint32_t> second;  // by place: one past the latest second run so far
+  for (const ReadTwice& one : all) {
+    const auto [found, is_new] = place.emplace(one.tensor, static_cast<std::uint32_t>(tensors_.size()));
+    if (is_new) {
+      tensors_.push_back(one.tensor);
+      second.push_back(0);
+    }
+    add(one, found->second, std::exchange(second[found->second], one.second + 1));
+  }
+  for (Group& group : groups_) std::sort(group.places.begin(), group.places.end());
+}
+
+/// All first runs of a group come before all of its second runs.
+void OldValues::add(const ReadTwice& one, std::uint32_t place, std::uint32_t previous_second) {
+  if (groups_.empty() || one.first >= groups_.back().until || previous_second > groups_.back().save)
+    groups_.push_back({one.first, one.first, one.second});
+  Group& group = groups_.back();
+  group.restore = one.first;
+  group.until = std::min(group.until, one.second);
+  group.places.push_back(place);
+}
+
+/// Puts transfers between the instructions of a plan.
+class OldValues::Writing {
+ public:
+  Writing(const OldValues& values, const PlanRequest& request, Draft& draft)
+      : values_(values), request_(request), draft_(draft), ticket_(next_ticket(draft.plan)) {}
+
+  Result<void> run() {
+    if (values_.groups_.empty()) return {};
+    if (auto found = find_tier(); !found) return found;
+    std::vector<Instruction> before = std::exchange(draft_.plan.instructions, {});
+    for (Instruction& instruction : before) {
+      const auto* run = std::get_if<Run>(&instruction);
+      const std::uint32_t kernel = run != nullptr ? run->kernel.index : ~std::uint32_t{0};
+      if (run != nullptr) come_before(kernel);
+      add(std::move(instruction));
+      if (run != nullptr) come_after(kernel);
+    }
+    return {};
+  }
+
+ private:
+  void add(Instruction instruction) { draft_.plan.instructions.push_back(std::move(instruction)); }
+
+  /// And takes room there beside all else.
+  Result<void> find_tier() {
+    const Machine& machine = request_.machine;
+    for (std::uint32_t i = 1; i < machine.tiers.size(); ++i) {
+      if (!is_linked(machine, {i})) continue;
+      Bytes end = round_up(draft_.needed[i], machine.tiers[i].granularity);
+      offsets_.clear();
+      for (const TensorId tensor : values_.tensors_) {
+        offsets_.push_back(end.count);
+        end += round_up(request_.graph[tensor].bytes, machine.tiers[i].granularity);
+      }
+      if (end > request_.budget[i]) continue;
+      draft_.needed[i] = end;
+      tier_ = {i};
+      return {};
+    }
+    return Error{ErrorCode::too_large,
+                 fmt::format("the slower tiers have no room for old values of {} tensors", offsets_.size())};
+  }
+
+  void come_before(std::uint32_t kernel) {
+    for (const Group& group : values_.groups_) {
+      if (group.save == kernel) {
+        for (const std::uint32_t place : group.places) {
+          add(Alloc{values_.tensors_[place], tier_, offsets_[place]});
+        }
+        for (const std::uint32_t ticket : copy(group, {0}, tier_)) add(Wait{ticket});
+      }
+      if (group.until == kernel) {
+        for (const std::uint32_t ticket : std::exchange(coming_[&group], {})) add(Wait{ticket});
+        for (const std::uint32_t place : group.places) add(Free{values_.tensors_[place], tier_});
+      }
+    }
+  }
+
+  void come_after(std::uint32_t kernel) {
+    for (const Group& group : values_.groups_) {
+      if (group.restore == kernel) coming_[&group] = copy(group, tier_, {0});
+    }
+  }
+
+  /// What lies side by side travels together.
+  std::vector<std::uint32_t> copy(const Group& group, TierId from, TierId to) {
+    std::vector<std::uint32_t> tickets;
+    std::vector<TensorId> together;
+    for (std::size_t i = 0; i < group.places.size(); ++i) {
+      together.push_back(values_.tensors_[group.places[i]]);
+      if (i + 1 < group.places.size() && group.places[i + 1] == group.places[i] + 1) continue;
+      add(Copy{std::exchange(together, {}), from, to, ticket_});
+      tickets.push_back(ticket_++);
+    }
+    return tickets;
+  }
+
+  const OldValues& values_;
+  const PlanRequest& request_;
+  Draft& draft_;
+  std::uint32_t ticket_;
+  TierId tier_{0};
+  std::vector<std::uint64_t> offsets_;  ///< by place
+  std::map<const Group*, std::vector<std::uint32_t>> coming_;
+};
+
+Result<void> OldValues::add_to(Draft& draft, const PlanRequest& request) const {
+  return Writing(*this, request, draft).run();
+}
+
+}  // namespace terrace::best
