@@ -18,9 +18,15 @@ std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast,
                           const std::vector<Bytes>& given) {
   std::vector<Bytes> budget = plan.budget;
   budget[0] = std::max(budget[0], std::min(fast, largest.program.peak));
-  // Of slower tiers an eighth more than the largest needs: smaller ones may be packed otherwise.
-  for (std::size_t i = 1; i < budget.size(); ++i)
-    budget[i] = std::min(given[i], round_up(budget[i] + budget[i] / 8, largest.machine.tiers[i].granularity));
+  for (std::size_t i = 1; i < budget.size(); ++i) {
+    const MachineTier& tier = largest.machine.tiers[i];
+    // An eighth more than the largest needs: smaller ones may be packed otherwise.
+    Bytes room = budget[i] + budget[i] / 8;
+    // A disk has room for whatever plans and paths are to come.
+    const Bytes everything = largest.program.peak + tier.granularity * largest.graph().tensors.size();
+    if (!tier.addressable && room > Bytes{0}) room = std::max(room, everything);
+    budget[i] = std::min(given[i], round_up(room, tier.granularity));
+  }
   return budget;
 }
 
