@@ -44,7 +44,7 @@ constexpr std::uint64_t kPlacementsBeside = 4;
 /// After which a small problem is left to the exact program: it takes as long as some thousand of them.
 constexpr std::uint64_t kStepsAlone = 2000;
 /// Edges and configurations, up to which a problem is small.
-constexpr std::size_t kSmall = 8000;
+constexpr std::size_t kSmall = 10'000;
 /// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
 constexpr double kAsked = 0.8, kTolerance = 1e-5;
 /// At the clock, and at the bound.
