@@ -111,15 +111,15 @@ class StaticOracle {
 
   /// Programs take a kernel to be no faster than with some of its operands in faster memory.
   double monotone(std::uint32_t k, std::uint32_t variant, const std::vector<TensorId>& operands,
-                  const std::vector<TierId>& tiers) const {
+                  const std::vector<TierId>& tiers, std::size_t from = 0) const {
     double most = clock_.time({k}, variant, tiers).count();
-    for (std::size_t i = 0; i < tiers.size(); ++i) {
+    for (std::size_t i = from; i < tiers.size(); ++i) {
       if (tiers[i].index == 0) continue;
       std::vector<TierId> faster = tiers;
       for (std::size_t j = 0; j < tiers.size(); ++j) {
         if (operands[j] == operands[i]) faster[j].index = tiers[i].index - 1;
       }
-      most = std::max(most, monotone(k, variant, operands, faster));
+      most = std::max(most, monotone(k, variant, operands, faster, i));
     }
     return most;
   }

@@ -121,7 +121,7 @@ TEST(AutotmFast, ProvesByBranchingWhatPricesCannot) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     const Instance instance = RandomInstance(seed, 2 + static_cast<std::uint32_t>(seed % 2)).make();
-    FastOptions asked = options(0.01, 2000);
+    FastOptions asked = options(0.01, 4000);
     const auto alone = solve_fast(instance, asked);
     if (!alone || alone->within_gap) continue;
     asked.branches = true;

@@ -41,10 +41,10 @@ constexpr std::uint64_t kKinds = 3;
 constexpr std::uint64_t kLeastAttempts = 50;
 /// In the time of the steps from one look to the next: placements take a tenth of that.
 constexpr std::uint64_t kPlacementsBeside = 4;
-/// Placements after which a small problem is left to the exact program.
-constexpr std::uint64_t kRoundsAlone = 5;
+/// After which a small problem is left to the exact program: it takes as long as some thousand of them.
+constexpr std::uint64_t kStepsAlone = 2000;
 /// Edges and configurations, up to which a problem is small.
-constexpr std::size_t kSmall = 8000;
+constexpr std::size_t kSmall = 10'000;
 /// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
 constexpr double kAsked = 0.8, kTolerance = 1e-5;
 /// At the clock, and at the bound.
@@ -80,8 +80,10 @@ class FastSolver {
     while (!is_done()) {
       look_at(saddle);
       steps = std::min(steps + steps / 2, kMostSteps);
-      options_.threads == 1 ? place_then_balance(saddle, steps) : place_and_balance(saddle, steps);
-      if (rounds_ >= kRoundsAlone && options_.branches && is_small()) branch();
+      // The first placement is often good enough.
+      const bool alone = options_.threads == 1 || rounds_ == 0;
+      alone ? place_then_balance(saddle, steps) : place_and_balance(saddle, steps);
+      if (result_.iterations >= kStepsAlone && options_.branches && is_small()) branch();
     }
     result_.bound = bound();
     for (std::uint32_t m = 0; m < flat_.moments; ++m)
