@@ -118,7 +118,7 @@ autotm::Problem of_small_tensors(std::uint64_t seed) {
 void expect_slope(PricedBy by, int at_least, const std::vector<const char*>& planners) {
   constexpr double rounding = 0.05;
   int compared = 0;
-  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+  for (std::uint64_t seed = 0; seed < 15; ++seed) {
     SCOPED_TRACE(seed);
     autotm::Problem problem = of_small_tensors(seed);
     const auto at = [&](Bytes capacity) {
@@ -142,7 +142,7 @@ void expect_slope(PricedBy by, int at_least, const std::vector<const char*>& pla
 }
 
 TEST(ShadowPrices, OfMovingPlansMemoryAreTheSlopeOfTheBound) {
-  expect_slope(PricedBy::moving_plan, 10, {"next-use", "prefetch", "sentinel"});
+  expect_slope(PricedBy::moving_plan, 5, {"next-use", "prefetch", "sentinel"});
 }
 
 TEST(ShadowPrices, OfAnyPlansMemoryAreTheSlopeOfTheBound) {
