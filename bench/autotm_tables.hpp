@@ -26,10 +26,12 @@ constexpr PaperNetwork kConventional[] = {{"vgg19", 2048, 143, ""},
                                           {"inception4", 1024, 111, ""},
                                           {"resnet200", 512, 132, ""},
                                           {"densenet264", 512, 115, ""}};
+/// Ours take more bytes for a sample than the paper's inception4 and densenet264, and with its batches of
+/// 6144 and 3072 more than the machine has: they have as many samples as take the paper's bytes.
 constexpr PaperNetwork kLarge[] = {{"vgg416", 128, 658, "1.23; static about 1"},
-                                   {"inception4", 6144, 659, "almost 2"},
+                                   {"inception4", 4550, 659, "almost 2"},
                                    {"resnet200", 2560, 651, "over 2"},
-                                   {"densenet264", 3072, 688, "further improvement"}};
+                                   {"densenet264", 2500, 688, "further improvement"}};
 
 /// Parts of PMM for one of DRAM.
 constexpr unsigned kPartsOfPmm[] = {8, 4, 1};

@@ -43,7 +43,8 @@ Adviser::Adviser(AdviceRequest request)
     : request_(std::move(request)),
       peak_(Lifetimes(request_.graph).peak_bytes()),
       all_fast_(peak_),
-      fast_only_(KernelClock(request_.graph, request_.machine, request_.profile).fast_step()) {
+      fast_only_(KernelClock(request_.graph, request_.machine, request_.profile).fast_step()),
+      bounds_(asked(request_.budget.at(0)), bounds::Again::yes) {
   const auto& tiers = request_.machine.tiers;
   check(request_.budget.size() == tiers.size(), "every tier has its budget");
   check(request_.prices.empty() || request_.prices.size() == tiers.size(), "every tier has its price");
@@ -104,9 +105,8 @@ std::optional<double> Adviser::price(const std::vector<Bytes>& used) const {
 
 Result<void> Adviser::plan_for(Bytes fast) {
   check(fast <= request_.budget[0], "no budget is more than the most");
-  const auto place = std::lower_bound(tried_.begin(), tried_.end(), fast,
-                                      [](const Tried& one, Bytes than) { return one.fast < than; });
-  if (place != tried_.end() && place->fast == fast) return {};
+  if (std::any_of(tried_.begin(), tried_.end(), [&](const Tried& one) { return one.fast == fast; }))
+    return {};
   Seconds bound = fast_only_;
   if (!everything_fits_ || fast < all_fast_) {
     request_.progress(fast);
@@ -118,8 +118,18 @@ Result<void> Adviser::plan_for(Bytes fast) {
     bound = plan->prediction.bound;
     if (auto kept = keep(*std::move(plan)); !kept) return kept.error();
   }
-  tried_.insert(place, Tried{fast, bound});
+  add_bound(fast, bound);
   return {};
+}
+
+/// New prices may prove more of the others, too, and theirs more of this.
+void Adviser::add_bound(Bytes fast, Seconds bound) {
+  const auto place = std::lower_bound(tried_.begin(), tried_.end(), fast,
+                                      [](const Tried& one, Bytes than) { return one.fast < than; });
+  tried_.insert(place, Tried{fast, bound});
+  if (everything_fits_ && fast >= all_fast_) return;
+  bounds_.add(fast);
+  for (Tried& one : tried_) one.bound = std::max(one.bound, bounds_.at(one.fast).bound);
 }
 
 Result<void> Adviser::plan_for_all(std::vector<Bytes> budgets) {

@@ -2,14 +2,14 @@
 //
 //   curve      for every budget of tier 0 that was planned for: the fastest of all plans made so far that fit
 //              in it, so that more memory never means a longer step. A bound of a larger budget is one of a
-//              smaller, too
+//              smaller, too, and prices of any budget prove a bound at all others
 //   slowdown   by how much a step takes longer than with everything in fast memory: 0.05 is 5%
 //   price      of the bytes that a plan uses at once, of all tiers (001 section 6.3); packing needs little
 //   more frontier   the points that no other beats: none is as cheap and faster, or as fast and cheaper.
 //   Without
 //              prices a byte of tier 0 is what costs
 //
-// Every plan is made from the start: no planner takes prices or a plan of another budget to begin with. Where
+// Every plan is made from the start: no planner takes a plan or prices of another budget to begin with. Where
 // everything fits, the plan is `all-fast`. Kernels are taken as they are, so that budgets below what one of
 // them needs are out of reach. Not thread-safe.
 #pragma once
@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "planners/bound_curve.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/verify.hpp"
 
@@ -77,7 +78,7 @@ class Adviser {
  private:
   struct Tried {
     Bytes fast;
-    Seconds bound{0};
+    Seconds bound{0};  ///< the best so far
   };
   struct Kept {
     std::shared_ptr<const VerifiedPlan> plan;
@@ -88,6 +89,7 @@ class Adviser {
   };
 
   PlanRequest asked(Bytes fast) const;
+  void add_bound(Bytes fast, Seconds bound);
   Result<void> keep(Plan plan);
   void plan_everything();
   /// The budget beyond which nothing is gained, as far as there is memory.
@@ -103,6 +105,7 @@ class Adviser {
   Seconds fast_only_;
   bool everything_fits_ = false;
   std::vector<Kept> plans_;
+  BoundCurve bounds_;
   std::vector<Tried> tried_;    ///< with a plan; ascending in `fast`
   std::vector<Bytes> no_plan_;  ///< budgets that the planner refused
 };

