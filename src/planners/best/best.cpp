@@ -107,7 +107,8 @@ class RemadeSearch {
       const best::Checkpoints::Choice from = choice_;
       if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
     }
-    for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i)
+    const bool is_large = priced_.tries(kMostRemade) <= std::size(kReserves);
+    for (std::size_t i = 1; chosen_ && !is_large && i < std::size(kReserves); ++i)
       fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}));
   }
 
