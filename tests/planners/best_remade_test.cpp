@@ -198,17 +198,15 @@ TEST(Checkpoints, DropNothingWhereEverythingFits) {
   const Planned planned(rig_chain(12), rig_machine(1e7, false));
   const PlanRequest request = planned.request(64 * kMega);
   const PricedPlanning planning(request);
-  const Checkpoints checkpoints(request, planning.uses(), planning.clock(), planning.problem(),
-                                planning.prices());
-  EXPECT_TRUE(checkpoints.choices().empty());
+  const Checkpoints checkpoints(request, planning.uses(), planning.problem(), planning.prices());
+  EXPECT_TRUE(checkpoints.choices(48).empty());
 }
 
 TEST(Checkpoints, CutTheChainIntoSegments) {
   const Planned planned(rig_chain(24), rig_machine(1e5, false));
   const PlanRequest request = planned.request(12 * kMega);
   const PricedPlanning planning(request);
-  const Checkpoints checkpoints(request, planning.uses(), planning.clock(), planning.problem(),
-                                planning.prices());
+  const Checkpoints checkpoints(request, planning.uses(), planning.problem(), planning.prices());
   const auto dropped = checkpoints.dropped({4 * kMega, 1, 0});
   int kept = 0, in_a_row = 0, longest = 0;
   for (int i = 1; i < 20; ++i) {

@@ -199,6 +199,30 @@ TEST(Bounds, CountTheBytesThatCannotStay) {
   EXPECT_NEAR(bound.step.count(), 4.1, 1e-9);
 }
 
+/// What a kernel wrote over has to be made again before what it wrote.
+TEST(Bounds, CountWhatWasThereBeforeAKernelWorkedInPlace) {
+  ByHand by_hand;
+  Graph& graph = by_hand.graph;
+  const TensorId in = by_hand.tensor("in", TensorKind::input, 6400),
+                 kept = by_hand.tensor("kept", TensorKind::activation, 64000),
+                 large = by_hand.tensor("large", TensorKind::activation, 64000),
+                 out = by_hand.tensor("out", TensorKind::activation, 6400);
+  by_hand.kernel({in}, {kept}, Seconds{1});
+  by_hand.kernel({kept}, {kept}, Seconds{1});
+  by_hand.kernel({in}, {large}, Seconds{1});
+  by_hand.kernel({large}, {out}, Seconds{1});
+  by_hand.kernel({kept, out}, {out}, Seconds{1});
+  graph.results = {out};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+  const Machine machine = memory_and_disk(20000, 10000, 0.5);
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{128000}, Bytes{1 << 30}}};
+  // A tenth of both kernels, if fractions count.
+  const double step = step_bound(request).step.count();
+  EXPECT_LE(step, 5.2);
+  EXPECT_GT(step, 5.19);
+}
+
 /// What comes in and what leaves before a kernel may do so at once, also where all of the step is one block.
 TEST(Bounds, LetOppositeLinksWorkAtOnce) {
   ByHand by_hand;

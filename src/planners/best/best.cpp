@@ -31,6 +31,9 @@ constexpr double kMuchSlower = 1.05;
 /// How many plans are tried at most.
 constexpr std::uint64_t kMostPriced = 8, kMostRemade = 20;
 
+/// How many choices are estimated for each that is tried.
+constexpr std::uint64_t kEstimates = 8;
+
 /// The fastest plan so far, by the simulator.
 class Fastest {
  public:
@@ -91,26 +94,27 @@ class RemadeSearch {
   RemadeSearch(const PlanRequest& request, const best::PricedPlanning& priced, Fastest& fastest)
       : request_(request),
         priced_(priced),
-        checkpoints_(request, priced.uses(), priced.clock(), priced.problem(), priced.prices()),
+        checkpoints_(request, priced.uses(), priced.problem(), priced.prices()),
         fastest_(fastest),
         left_(priced.tries(kMostRemade)) {}
 
   void run() {
     const std::uint64_t after = left_ / 2;
-    for (const auto& choice : checkpoints_.choices()) {
+    for (const auto& choice : checkpoints_.choices(kEstimates * left_)) {
       if (left_ > after) offer(choice);
     }
     for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep;) {
       const best::Checkpoints::Choice from = choice_;
       if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
     }
-    for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i)
+    const bool is_large = priced_.tries(kMostRemade) <= std::size(kReserves);
+    for (std::size_t i = 1; chosen_ && !is_large && i < std::size(kReserves); ++i)
       fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}));
   }
 
  private:
   /// Of all that could be dropped.
-  static constexpr double kFirstStep = 1.0 / 12, kLastStep = 1.0 / 200;
+  static constexpr double kFirstStep = 1.0 / 16, kLastStep = 1.0 / 200;
 
   bool offer_more(best::Checkpoints::Choice choice, double more) {
     choice.amount += more;

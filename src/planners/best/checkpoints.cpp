@@ -10,10 +10,10 @@ namespace terrace::best {
 namespace {
 
 /// Of fast memory.
-constexpr double kSegments[] = {1.0 / 16, 1.0 / 8, 1.0 / 4,
-                                1.0 / 2,  1,       std::numeric_limits<double>::infinity()};
-/// How many amounts of what is dropped are looked at.
-constexpr int kAmounts = 24;
+constexpr double kSegments[] = {1.0 / 8, 1.0 / 4, 3.0 / 8,
+                                1.0 / 2, 1,       std::numeric_limits<double>::infinity()};
+/// Micro-batches: tensors of one are gone when the next begins.
+constexpr double kSeveralPasses = 1.5;
 
 /// All uses of each tensor, in order.
 std::vector<std::vector<std::pair<std::uint32_t, Use>>> uses_by_tensor(const Graph& graph,
@@ -27,36 +27,35 @@ std::vector<std::vector<std::pair<std::uint32_t, Use>>> uses_by_tensor(const Gra
 
 }  // namespace
 
-Checkpoints::Checkpoints(const PlanRequest& request, const StepUses& uses, const KernelClock& clock,
-                         const bounds::Problem& problem, const bounds::Prices& prices)
-    : problem_(problem), tensors_(request.graph.tensors.size()) {
-  find_peak(request);
+Checkpoints::Checkpoints(const PlanRequest& request, const StepUses& uses, const bounds::Problem& problem,
+                         const bounds::Prices& prices)
+    : request_(request), uses_(uses), problem_(problem), tensors_(request.graph.tensors.size()) {
+  find_peak();
   if (full_before_.back() == 0) return;
-  find_candidates(request, uses);
-  find_leaders(request);
-  price_making(request, clock);
+  find_candidates();
+  find_leaders();
+  price_making();
   price_keeping(prices);
   find_amounts();
 }
 
-void Checkpoints::find_peak(const PlanRequest& request) {
-  const Lifetimes lifetimes(request.graph);
+void Checkpoints::find_peak() {
+  const Lifetimes lifetimes(request_.graph);
   full_before_.push_back(0);
   for (const Bytes live : lifetimes.live_bytes()) {
-    full_before_.push_back(full_before_.back() + (live > request.budget[0] ? 1 : 0));
+    full_before_.push_back(full_before_.back() + (live > request_.budget[0] ? 1 : 0));
   }
   if (full_before_.back() == 0) return;
   peak_ = lifetimes.peak_kernel().index;
-  live_ = static_cast<double>(lifetimes.peak_bytes().count);
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
-    if (request.graph.kernels[k].phase == Phase::forward) forward_ += problem_.kernels[k].fast;
+    if (request_.graph.kernels[k].phase == Phase::forward) forward_ += problem_.kernels[k].fast;
   }
 }
 
 /// What forward kernels alone write. Over the longest of its gaps; what has none is not needed backward.
-void Checkpoints::find_candidates(const PlanRequest& request, const StepUses& uses) {
-  const Graph& graph = request.graph;
-  const auto all = uses_by_tensor(graph, uses);
+void Checkpoints::find_candidates() {
+  const Graph& graph = request_.graph;
+  const auto all = uses_by_tensor(graph, uses_);
   for (std::uint32_t i = 0; i < tensors_; ++i) {
     const Tensor& tensor = graph.tensors[i];
     if (tensor.persistent || is_given(tensor) || tensor.kind == TensorKind::workspace || all[i].empty())
@@ -66,9 +65,9 @@ void Checkpoints::find_candidates(const PlanRequest& request, const StepUses& us
     bool forward = tensor.bytes.count > 0;
     for (std::size_t u = 0; u < all[i].size() && forward; ++u) {
       const auto& [kernel, use] = all[i][u];
-      if (kernel == uses.kernels() || (use.writes && graph.kernels[kernel].phase != Phase::forward))
+      if (kernel == uses_.kernels() || (use.writes && graph.kernels[kernel].phase != Phase::forward))
         forward = false;
-      if (use.next == kNever || !use.next_reads || use.next == uses.kernels()) continue;
+      if (use.next == kNever || !use.next_reads || use.next == uses_.kernels()) continue;
       const std::uint32_t full = full_before_[use.next] - full_before_[kernel + 1];
       if (full <= longest) continue;
       longest = full;
@@ -90,10 +89,10 @@ void Checkpoints::find_candidates(const PlanRequest& request, const StepUses& us
 }
 
 /// One run makes all outputs of a kernel: they follow the largest of those that are needed backward.
-void Checkpoints::find_leaders(const PlanRequest& request) {
+void Checkpoints::find_leaders() {
   of_.resize(tensors_);
   for (Candidate& candidate : candidates_) of_[candidate.tensor.index] = &candidate;
-  for (const Kernel& kernel : request.graph.kernels) {
+  for (const Kernel& kernel : request_.graph.kernels) {
     const Candidate* leader = nullptr;
     const auto is_better = [&](const Candidate& one) {
       if (leader == nullptr || one.is_saved() != leader->is_saved())
@@ -112,8 +111,8 @@ void Checkpoints::find_leaders(const PlanRequest& request) {
 }
 
 /// A kernel's time counts for the leader. What is not needed backward is made for what is.
-void Checkpoints::price_making(const PlanRequest& request, const KernelClock& clock) {
-  const Graph& graph = request.graph;
+void Checkpoints::price_making() {
+  const Graph& graph = request_.graph;
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
     Candidate* led = nullptr;
     for (const Operand& output : graph.kernels[k].outputs) {
@@ -121,7 +120,7 @@ void Checkpoints::price_making(const PlanRequest& request, const KernelClock& cl
       if (one != nullptr && (led == nullptr || led->leader == one)) led = one;
     }
     if (led == nullptr) continue;
-    led->making += clock.fast({k}).count();
+    led->making += problem_.kernels[k].fast;
     for (const Operand& input : graph.kernels[k].inputs) {
       const Candidate* from = of_[input.tensor.index];
       if (from != nullptr && from != led && !from->is_saved()) led->making += from->making;
@@ -150,7 +149,7 @@ void Checkpoints::price_keeping(const bounds::Prices& prices) {
   }
 }
 
-/// In the order of their prices; of one price the first made, which is away for longest.
+/// In the order of their prices; of one price what is away for longest.
 void Checkpoints::find_amounts() {
   std::vector<Candidate*> order;
   double all = 0, bytes = 0;
@@ -159,8 +158,10 @@ void Checkpoints::find_amounts() {
     order.push_back(&candidate);
     all += candidate.bytes;
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const Candidate* a, const Candidate* b) { return a->price() < b->price(); });
+  std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) {
+    if (a->price() != b->price()) return a->price() < b->price();
+    return a->gap.until - a->gap.after > b->gap.until - b->gap.after;
+  });
   for (Candidate* candidate : order) {
     bytes += candidate->bytes;
     candidate->amount = bytes < all ? bytes / all : 1;
@@ -214,42 +215,35 @@ std::vector<const Checkpoints::Candidate*> Checkpoints::within(const Choice& cho
   return dropped;
 }
 
-/// What does not fit leaves while forward kernels run and comes back while the others do. What a segment
-/// makes again has to fit, too.
+/// What does not fit at the worst moment leaves before it and comes back after it; where a step has several
+/// passes, while forward kernels run and while the others do.
 double Checkpoints::estimate(const Choice& choice) const {
-  const std::vector<bool> cut = cuts(choice);
-  double bytes = 0, making = 0, segment = 0, largest = 0;
-  std::uint32_t begun = 0;
-  for (const Candidate* candidate : within(choice)) {
-    if (!candidate->is_saved()) continue;
-    for (; begun < candidate->made; ++begun) {
-      if (cut[begun + 1]) segment = 0;
-    }
-    segment += candidate->bytes;
-    largest = std::max(largest, segment);
-    making += candidate->making;
-    if (candidate->is_dropped_at(peak_)) bytes += candidate->bytes;
+  const RemadeStep step(request_, uses_, dropped(choice));
+  const Lifetimes lifetimes(step.request().graph);
+  const auto peak = static_cast<double>(lifetimes.peak_bytes().count);
+  const double over = passes_ * std::max(0.0, peak - problem_.capacity);
+  double all = 0, before = 0;
+  for (std::uint32_t k = 0; k < step.request().graph.kernels.size(); ++k) {
+    if (k == lifetimes.peak_kernel().index) before = all;
+    all += problem_.kernels[step.kernel_of({k}).index].fast;
   }
-  const double over = passes_ * std::max(0.0, live_ - bytes + largest - problem_.capacity);
+  if (passes_ > kSeveralPasses) before = forward_;
   const bounds::Direction &out = problem_.out, &in = problem_.in;
-  const double forward = forward_ + over * out.cost,
-               backward = problem_.compute - forward_ + making + over * in.cost;
-  return std::max(forward, over * out.busy) + std::max(backward, over * in.busy);
+  return std::max(before + over * out.cost, over * out.busy) +
+         std::max(all - before + over * in.cost, over * in.busy);
 }
 
-std::vector<Checkpoints::Choice> Checkpoints::choices() const {
+std::vector<Checkpoints::Choice> Checkpoints::choices(std::uint64_t count) const {
   std::vector<Choice> choices;
   const bool any = std::any_of(candidates_.begin(), candidates_.end(),
                                [](const Candidate& candidate) { return candidate.amount <= 1; });
   if (!any) return choices;
+  const auto amounts = static_cast<int>(std::max<std::uint64_t>(count / std::size(kSegments), 1));
   for (const double share : kSegments) {
-    Choice best;
-    for (int i = 1; i <= kAmounts; ++i) {
-      Choice choice{share * problem_.capacity, static_cast<double>(i) / kAmounts};
-      choice.step = estimate(choice);
-      if (i == 1 || choice.step < best.step) best = choice;
+    for (int i = 1; i <= amounts; ++i) {
+      choices.push_back({share * problem_.capacity, static_cast<double>(i) / amounts});
+      choices.back().step = estimate(choices.back());
     }
-    choices.push_back(best);
   }
   std::stable_sort(choices.begin(), choices.end(),
                    [](const Choice& a, const Choice& b) { return a.step < b.step; });

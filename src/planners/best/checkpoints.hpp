@@ -18,10 +18,10 @@ namespace terrace::best {
 
 class Checkpoints {
  public:
-  /// Borrows the problem, which is of the same request.
+  /// Borrows them all; the problem is of the same request.
   Checkpoints(const Checkpoints&) = delete;
-  Checkpoints(const PlanRequest& request, const StepUses& uses, const KernelClock& clock,
-              const bounds::Problem& problem, const bounds::Prices& prices);
+  Checkpoints(const PlanRequest& request, const StepUses& uses, const bounds::Problem& problem,
+              const bounds::Prices& prices);
 
   struct Choice {
     double segment = 0;  ///< bytes that a segment makes at most
@@ -29,8 +29,8 @@ class Checkpoints {
         0;            ///< share of all bytes that pay at all: these are dropped, unless they are checkpoints
     double step = 0;  ///< seconds, by a rough estimate
   };
-  /// The best of each size of segments, the least step first. None where everything fits.
-  std::vector<Choice> choices() const;
+  /// About so many or fewer, the least step first. None where everything fits.
+  std::vector<Choice> choices(std::uint64_t count) const;
   /// By tensor.
   std::vector<Dropped> dropped(const Choice& choice) const;
 
@@ -50,23 +50,24 @@ class Checkpoints {
     double price() const { return making / keeping; }
     bool is_in(const Choice& choice) const { return !is_saved() || amount <= choice.amount; }
   };
-  void find_peak(const PlanRequest& request);
-  void find_candidates(const PlanRequest& request, const StepUses& uses);
-  void find_leaders(const PlanRequest& request);
-  void price_making(const PlanRequest& request, const KernelClock& clock);
+  void find_peak();
+  void find_candidates();
+  void find_leaders();
+  void price_making();
   void price_keeping(const bounds::Prices& prices);
   void find_amounts();
   std::vector<bool> cuts(const Choice& choice) const;
   std::vector<const Candidate*> within(const Choice& choice) const;
   double estimate(const Choice& choice) const;
 
+  const PlanRequest& request_;
+  const StepUses& uses_;
   const bounds::Problem& problem_;
   std::size_t tensors_;
   std::vector<Candidate> candidates_;       ///< by the kernel that makes them
   std::vector<Candidate*> of_;              ///< by tensor, or null
   std::vector<std::uint32_t> full_before_;  ///< each kernel: how many have more live bytes than fit
   std::uint32_t peak_ = 0;                  ///< the kernel with most live bytes
-  double live_ = 0;                         ///< bytes, then
   double forward_ = 0;                      ///< seconds of all forward kernels
   double passes_ = 1;                       ///< all that is saved forward, over what is saved then
 };

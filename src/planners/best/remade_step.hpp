@@ -32,6 +32,8 @@ class RemadeStep {
   PlanRequest request() const {
     return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options};
   }
+  /// The one of the graph asked for.
+  KernelId kernel_of(KernelId kernel) const { return kernel_of_[kernel.index]; }
   std::size_t runs_again() const { return graph_.kernels.size() - asked_.graph.kernels.size(); }
   /// Persistent tensors that have to be in fast memory from step to step, side by side in this order.
   const std::vector<TensorId>& side_by_side() const { return old_values_.tensors(); }
