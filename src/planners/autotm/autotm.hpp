@@ -2,7 +2,8 @@
 //
 // Options: solver=fast (by prices, fast.hpp) or cbc (exact, program.hpp), gap=0.01 (relative, where to stop),
 // seconds=10 of fast and 60 of cbc (for each solve), linking=tight or paper (of cbc). The fast solver also
-// stops after a number of iterations, so that on any usual computer the clock decides nothing. Where packing
+// stops after a number of iterations, so that on any usual computer the clock decides nothing, unless a small
+// problem is left to the exact program and that takes longer. It has two threads. Where packing
 // needs more than the bytes that are live at once, the program is solved again with as much less memory (001
 // section 4.2 takes 2% from the kernels concerned).
 #pragma once
