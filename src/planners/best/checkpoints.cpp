@@ -33,6 +33,7 @@ Checkpoints::Checkpoints(const PlanRequest& request, const StepUses& uses, const
   find_peak();
   if (full_before_.back() == 0) return;
   find_candidates();
+  count_passes();
   find_leaders();
   price_making();
   price_keeping(prices);
@@ -79,6 +80,9 @@ void Checkpoints::find_candidates() {
   }
   std::stable_sort(candidates_.begin(), candidates_.end(),
                    [](const Candidate& a, const Candidate& b) { return a.made < b.made; });
+}
+
+void Checkpoints::count_passes() {
   double saved = 0, at_peak = 0;
   for (const Candidate& candidate : candidates_) {
     if (!candidate.is_saved()) continue;

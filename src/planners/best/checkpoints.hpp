@@ -18,16 +18,15 @@ namespace terrace::best {
 
 class Checkpoints {
  public:
-  /// Borrows them all; the problem is of the same request.
-  Checkpoints(const Checkpoints&) = delete;
+  /// Borrows all but the prices, which are of the problem, and that of the request.
   Checkpoints(const PlanRequest& request, const StepUses& uses, const bounds::Problem& problem,
               const bounds::Prices& prices);
+  Checkpoints(const Checkpoints&) = delete;
 
   struct Choice {
     double segment = 0;  ///< bytes that a segment makes at most
-    double amount =
-        0;            ///< share of all bytes that pay at all: these are dropped, unless they are checkpoints
-    double step = 0;  ///< seconds, by a rough estimate
+    double amount = 0;   ///< of all bytes worth dropping, the share that is, unless it is a checkpoint
+    double step = 0;     ///< seconds, by a rough estimate
   };
   /// About so many or fewer, the least step first. None where everything fits.
   std::vector<Choice> choices(std::uint64_t count) const;
@@ -52,6 +51,7 @@ class Checkpoints {
   };
   void find_peak();
   void find_candidates();
+  void count_passes();
   void find_leaders();
   void price_making();
   void price_keeping(const bounds::Prices& prices);

@@ -17,8 +17,8 @@
 
 namespace terrace::best {
 
-/// When a tensor is not kept: after the kernel `after` nobody uses it until the kernel `until`. kNever: it
-/// is kept; nobody uses it at all, but other tensors are made from it.
+/// When a tensor is not kept: after the kernel `after`, until it is made again for the kernel `until`; where
+/// that is kNever, only for other tensors that are made from it. With no `after` it is kept.
 struct Dropped {
   std::uint32_t after = kNever, until = kNever;
   bool operator==(const Dropped&) const = default;
