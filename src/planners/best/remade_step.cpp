@@ -108,9 +108,9 @@ class RemadeStep::Rewriting {
     failed_kernel_ = kNever;
     failed_tensor_ = {};
     if (!collect_tensor(tensor, before)) return false;
-    for (std::size_t i = 0; i < kernels_.size(); ++i) {
-      failed_kernel_ = kernels_[i];
-      if (!collect_outputs(kernels_[i], before) || !collect_inputs(kernels_[i], before)) return false;
+    for (std::size_t next = 0; next < kernels_.size();) {
+      const std::uint32_t kernel = failed_kernel_ = kernels_[next++];  // more come meanwhile
+      if (!collect_outputs(kernel, before) || !collect_inputs(kernel, before)) return false;
     }
     std::sort(kernels_.begin(), kernels_.end());
     return true;
