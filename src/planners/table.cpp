@@ -25,7 +25,8 @@ constexpr std::string_view kAutoTm = "solver gap seconds linking";
 
 constexpr PlannerInfo kPlanners[] = {
     {"best",
-     "the fastest of plans along the bound's prices, prefetch, sentinel and capuchin, by the simulator",
+     "the fastest of plans along the bound's prices, with and without making things again, and of prefetch, "
+     "sentinel and capuchin, by the simulator",
      plan_best},
     {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
      plan_prefetch},
