@@ -48,7 +48,9 @@ void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   }
   record.planned_again.push_back({record.steps_done(), better->drift, better->before, better->after});
   if (setup.buckets) {
-    setup.buckets->in_training().planned->plan = std::move(better->plan);
+    TrainedGraph& changed = setup.buckets->in_training();
+    changed.planned->plan = std::move(better->plan);
+    if (&changed == &setup.buckets->largest()) run.planned.plan = changed.planned->plan;
   } else {
     run.machine = adjuster->machine();
     run.planned.plan = std::move(better->plan);

@@ -17,14 +17,16 @@ namespace {
 std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast,
                           const std::vector<Bytes>& given) {
   std::vector<Bytes> budget = plan.budget;
-  budget[0] = std::max(budget[0], std::min(fast, largest.program.peak));
+  budget[0] = std::max(budget[0], std::min(fast, largest.peak));
   for (std::size_t i = 1; i < budget.size(); ++i) {
     const MachineTier& tier = largest.machine.tiers[i];
     // An eighth more than the largest needs: smaller ones may be packed otherwise.
     Bytes room = budget[i] + budget[i] / 8;
-    // A disk has room for whatever plans and paths are to come.
-    const Bytes everything = largest.program.peak + tier.granularity * largest.graph().tensors.size();
-    if (!tier.addressable && room > Bytes{0}) room = std::max(room, everything);
+    // A disk has room for whatever plans and paths are to come, but half of what is free beyond this plan
+    // stays free: checkpoints, and state that waits in a file, want some.
+    const Bytes everything = largest.peak + tier.granularity * largest.graph().tensors.size();
+    if (!tier.addressable && room > Bytes{0} && given[i] > room)
+      room = std::max(room, std::min(everything, room + (given[i] - room) / 2));
     budget[i] = std::min(given[i], round_up(room, tier.granularity));
   }
   return budget;
@@ -82,6 +84,10 @@ Result<BucketTrainer> BucketTrainer::unlimited(const TrainerOptions& options) co
   made.network_ = network_;
   made.peak_ = peak_;
   Program largest = program_of(buckets_.back());
+  // Paths are not split here.
+  const auto whole = compile(network_, request_.threads);
+  if (!whole) return whole.error();
+  largest.arena = std::max(largest.arena, whole->arena);
   for (std::size_t i = 0; i + 1 < buckets_.size(); ++i) {
     const Program& program = program_of(buckets_[i]);
     // Where only the largest is split, another may need more at once.
@@ -208,7 +214,7 @@ Result<void> BucketTrainer::make(SizeBucket& bucket) {
 Result<Profile> BucketTrainer::met(const Workload& workload) {
   const auto folder = cache_folder();
   if (!folder) return folder.error();
-  request_.progress(fmt::format("measuring {} kernels that are new", workload.graph().kernels.size()));
+  request_.progress(fmt::format("measuring what is new in {} kernels", workload.graph().kernels.size()));
   return trainer_->measure(workload.program, machine_, *folder);
 }
 

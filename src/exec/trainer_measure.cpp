@@ -38,11 +38,21 @@ std::optional<ProfileStore> open_store(const fs::path& file) try {
 }
 
 Result<void> require_tiers(const OpenTiers& tiers, const Machine& machine) {
-  if (machine.tiers.size() == tiers.count()) return {};
-  return Error{ErrorCode::invalid_argument,
-               fmt::format("machine {} has {} tiers and training has {}: measure for the machine that it was "
-                           "started on",
-                           machine.name, machine.tiers.size(), tiers.count())};
+  if (machine.tiers.size() != tiers.count()) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("machine {} has {} tiers and training has {}: measure for the machine that it "
+                             "was started on",
+                             machine.name, machine.tiers.size(), tiers.count())};
+  }
+  for (std::uint32_t i = 0; i < tiers.count(); ++i) {
+    if (!tiers.is_open({i}) || machine.tiers[i].addressable == (tiers[{i}].memory() != nullptr)) continue;
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("machine {} says that kernels {} use {} and training has {} there: measure for "
+                             "the machine that it was started on",
+                             machine.name, machine.tiers[i].addressable ? "can" : "cannot",
+                             machine.tiers[i].name, tiers[{i}].description().name)};
+  }
+  return {};
 }
 
 /// Lends the memory of tiers between two steps: what nothing lies in, and where that is too small all of it.
@@ -55,20 +65,28 @@ class Lender {
   Result<std::unique_ptr<Tier>> lend(TierId id, Bytes bytes) {
     std::span<std::byte> memory = store_.spare(id);
     if (!is_clear_ && memory.size() < bytes.count) {
-      if (const auto cleared = clear_(); !cleared) return cleared.error();
+      if (refused_) return *refused_;
+      if (const auto cleared = clear_(); !cleared) return *(refused_ = cleared.error());
       is_clear_ = true;
     }
     Tier& tier = tiers_[id];
     if (is_clear_) memory = {tier.memory(), tier.description().capacity.count};
-    return std::unique_ptr<Tier>(std::make_unique<LentMemory>(tier.description(), memory.first(bytes.count)));
+    TierDescription description = tier.description();
+    // Times in the fastest tier are kept for other runs: they are the kernel's own.
+    if (id.index == 0) description.read_rate = description.write_rate = {}, description.latency = {};
+    return std::unique_ptr<Tier>(
+        std::make_unique<LentMemory>(std::move(description), memory.first(bytes.count)));
   }
   bool is_clear() const { return is_clear_; }
+  /// Why it could not be cleared.
+  const std::optional<Error>& refused() const { return refused_; }
 
  private:
   const OpenTiers& tiers_;
   const Store& store_;
   const std::function<Result<void>()> clear_;
   bool is_clear_ = false;
+  std::optional<Error> refused_;
 };
 
 MeasureOptions options_of(const Machine& machine, std::vector<Bytes> budget) {
@@ -116,6 +134,7 @@ Result<Profile> Trainer::measure(const Program& program, const Machine& machine,
   }
   if (lender.is_clear()) take_back(*this, file);  // whatever happened
   if (broken) std::rethrow_exception(broken);
+  if (lender.refused()) return *lender.refused();
   return *std::move(profile);
 }
 

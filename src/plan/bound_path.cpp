@@ -72,8 +72,9 @@ Priced::Priced(const Problem& problem, const Prices& prices) {
   until.push_back(0);
   for (const double price : prices.memory) until.push_back(until.back() + price);
   for (std::uint32_t b = 0; b < problem.blocks(); ++b) {
-    weight.push_back(1 - prices.weight(problem, b));
-    check(weight[b] > -kRounding, "links take up no more than all of a block's time");
+    const double left = 1 - prices.weight(problem, b);
+    check(left > -kRounding, "links take up no more than all of a block's time");
+    weight.push_back(std::max(left, 0.0));  // below zero, what cannot be made again would seem free
     least_weight = std::min(least_weight, weight[b]);
     out.push_back(problem.linked ? prices.out[b] * problem.out.busy + weight[b] * problem.out.cost : kNot);
     in.push_back(problem.linked ? prices.in[b] * problem.in.busy + weight[b] * problem.in.cost : kNot);
@@ -98,7 +99,7 @@ Gap Paths::gap(std::uint32_t from, std::uint32_t until, const When& stored, cons
   for (std::uint32_t b = end + 1; b-- > begin;) {
     const std::uint32_t there = std::clamp(problem_.block_begin[b + 1], std::min(first, until), until);
     const double held = priced.hold(there, until);
-    const double made = priced.weight[b] * making.seconds + making.before;
+    const double made = making.seconds == kNot ? kNot : priced.weight[b] * making.seconds + making.before;
     if (held >= gap.in.price && (making.seconds == kNot || held >= gap.again.price)) break;
     if (held + priced.in[b] < gap.in.price) gap.in = {held + priced.in[b], b, there};
     if (held + made < gap.again.price) gap.again = {held + made, b, there};
@@ -113,7 +114,7 @@ Making Paths::make(const BoundTensor& tensor, const BoundUse& use, const Making&
                    const Priced& priced) const {
   Making making{use.again / tensor.bytes};
   if (!use.reads || problem_.addressable) return making;
-  making.before = priced.least_weight * before.seconds + before.before;
+  making.before = before.seconds == kNot ? kNot : priced.least_weight * before.seconds + before.before;
   making.before_seconds = before.seconds + before.before_seconds;
   making.copied_in = before.copied_in;
   const double copied = priced.in[priced.least_in];

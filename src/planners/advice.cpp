@@ -86,7 +86,7 @@ Result<void> Adviser::keep(Plan plan) {
   return {};
 }
 
-Bytes Adviser::most() const { return std::min(all_fast_, request_.budget[0]); }
+Bytes Adviser::most() const { return everything_fits_ ? all_fast_ : request_.budget[0]; }
 
 std::optional<double> Adviser::all_fast_price() const {
   if (!request_.prices[0]) return std::nullopt;

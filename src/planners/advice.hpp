@@ -4,9 +4,8 @@
 //              in it, so that more memory never means a longer step. A bound of a larger budget is one of a
 //              smaller, too, and prices of any budget prove a bound at all others
 //   slowdown   by how much a step takes longer than with everything in fast memory: 0.05 is 5%
-//   price      of the bytes that a plan uses at once, of all tiers (001 section 6.3); packing needs little
-//   more frontier   the points that no other beats: none is as cheap and faster, or as fast and cheaper.
-//   Without
+//   price      of the bytes that a plan uses at once, of all tiers (001 section 6.3)
+//   frontier   the points that no other beats: none is as cheap and faster, or as fast and cheaper; without
 //              prices a byte of tier 0 is what costs
 //
 // Every plan is made from the start: no planner takes a plan or prices of another budget to begin with. Where

@@ -7,9 +7,8 @@
 // seconds at most, and a byte less costs p at least, as far as the bound is T. The problem is the one made
 // for C: what fits only in more than C is not part of it. Three problems are priced:
 //
-//   program      AutoTM's placement (autotm/instance.hpp) in the planner's own formulation, by its fast
-//   solver:
-//                for AutoTM's planners, where kernels can use slower memory; elsewhere it has no prices
+//   program      AutoTM's placement (autotm/instance.hpp) in the planner's own formulation: for AutoTM's
+//                planners, where kernels can use slower memory; elsewhere its solver has no prices
 //   moving plan  any plan that computes everything once, `Bound::moving` (plan/bound_prices.hpp): for all
 //                other plans that do
 //   any plan     the same for plans that compute things again, `Bound::step`

@@ -142,6 +142,33 @@ TEST(RemadeStep, ReadsAgainWhatItsFirstRunChanged) {
   EXPECT_EQ(together, 2U);
 }
 
+/// The kernels count in one persistent tensor.
+void let_count_together(Graph& graph, const std::vector<std::uint32_t>& kernels) {
+  RigGraph rig;
+  rig.graph = std::move(graph);
+  const TensorId count = rig.tensor("count", 64, TensorKind::statistics, true);
+  for (const std::uint32_t k : kernels) {
+    rig.graph.kernels[k].inputs.push_back({count, rig.graph[count].shape, Bytes{64}, {}});
+    rig.graph.kernels[k].outputs.push_back({count, rig.graph[count].shape, Bytes{64}, {}});
+  }
+  graph = std::move(rig.graph);
+}
+
+TEST(RemadeStep, KeepsTheValueThatAnotherKernelMadeBeforeItsFirstRun) {
+  Graph graph = rig_chain(6);
+  let_count(graph, {1});
+  let_count_together(graph, {3, 4});
+  const Planned planned(graph, rig_machine(1e7, false));
+  const PlanRequest request = planned.request(6 * kMega);
+  const StepUses uses(planned.graph);
+  const RemadeStep remade(request, uses, drop(planned.graph, {"a2", "a5"}));
+  ASSERT_EQ(remade.runs_again(), 2U);
+  ASSERT_EQ(remade.side_by_side().size(), 2U);
+  const auto plan = plan_of(remade);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(wrong_with(planned.graph, planned.machine, *plan), "");
+}
+
 TEST(RemadeStep, RunsNothingAgainThatChangesWhatIsNowhereElse) {
   Planned planned(counting_chain(6), rig_machine(1e7, false));
   planned.machine.links.clear();

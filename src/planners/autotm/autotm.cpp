@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -14,6 +15,14 @@
 namespace terrace {
 namespace autotm {
 namespace {
+
+/// Whether a tensor takes as much of each pool as the instance says.
+bool counts_exactly(const Machine& machine, const Instance& instance) {
+  const std::vector<Pool> pools = instance.pools();
+  return std::all_of(pools.begin(), pools.end(), [&](const Pool& pool) {
+    return machine[pool.tier].granularity == machine.tiers[0].granularity;
+  });
+}
 
 constexpr int kAttempts = 8;
 /// Of prices: enough for a percent in most networks, and less than a second for small graphs.
@@ -108,8 +117,9 @@ class Attempts {
     ++planned_.solves;
     if (!solved) return solved.error();
     planned_.objective = solved->objective;
-    // With less memory than there is, no bound holds.
-    if (capacities == request_.budget) planned_.bound = solved->bound;
+    // With less memory than there is, no bound holds, nor where a tensor counts for more than it takes.
+    if (capacities == request_.budget && counts_exactly(request_.machine, *instance))
+      planned_.bound = solved->bound;
     planned_.proven = solved->proven;
     return write_solution(request_, *instance, solved->solution, name_of(formulation_));
   }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <future>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.hpp"
@@ -109,11 +110,18 @@ class FastSolver {
 
   /// Side by side: placements know shares and prices of when they began, steps know nothing of placements.
   void place_and_balance(Saddle& saddle, std::uint64_t steps) {
-    auto placing = std::async(std::launch::async, [this] {
-      for (std::uint64_t i = 0; i < kPlacementsBeside && !is_late(); ++i) place();
-    });
+    std::future<void> placing;
+    try {
+      placing = std::async(std::launch::async, [this] { place_several(); });
+    } catch (const std::system_error&) {  // no thread to be had: the same one after the other
+      place_several();
+    }
     balance(saddle, steps);
-    placing.get();
+    if (placing.valid()) placing.get();
+  }
+
+  void place_several() {
+    for (std::uint64_t i = 0; i < kPlacementsBeside && !is_late(); ++i) place();
   }
 
   void place() {

@@ -3,8 +3,9 @@
 // For prices mu of memory, lambda of links, nu of overlap and xi of haste the bound is the sum of
 //
 //   over tensors, the least over paths of         moves + mu bytes - lambda (links kept)
-//   over kernels, the least over configurations   (1 - nu - xi) time + xi fastest + mu scratch + lambda
-//   (links asked) over rows                                     - mu capacity
+//   over kernels, the least over configurations   (1 - nu - xi) time + xi fastest + mu scratch
+//                                                 + lambda (links asked)
+//   over rows                                     - mu capacity
 //
 // What a step takes for a kernel and the moves beside it, max{time, moves}, is at least each of these, and so
 // any mixture with weights 1 - nu - xi, xi and nu:

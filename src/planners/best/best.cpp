@@ -12,6 +12,7 @@
 #include "planners/best/priced.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
+#include "terrace/verify.hpp"
 
 namespace terrace {
 namespace {
@@ -47,6 +48,12 @@ class Fastest {
     }
     const Seconds step = simulate(request_.graph, request_.machine, clock_, *plan).step;
     if (plan_ && step >= step_) return false;
+    // A plan that is wrong must not cost the user one that is right.
+    if (const auto wrong = violations(request_.graph, request_.machine, *plan); !wrong.empty()) {
+      if (!reason_)
+        reason_ = Error{ErrorCode::inconsistent, to_text(wrong[0], request_.graph, request_.machine, *plan)};
+      return false;
+    }
     step_ = step;
     plan_ = *std::move(plan);
     return true;

@@ -42,14 +42,15 @@ OldValues::OldValues(std::vector<ReadTwice> all) {
       tensors_.push_back(one.tensor);
       second.push_back(0);
     }
-    add(one, found->second, std::exchange(second[found->second], one.second + 1));
+    add(one, found->second, std::max(std::exchange(second[found->second], one.second + 1), one.written));
   }
   for (Group& group : groups_) std::sort(group.places.begin(), group.places.end());
 }
 
-/// All first runs of a group come before all of its second runs.
-void OldValues::add(const ReadTwice& one, std::uint32_t place, std::uint32_t previous_second) {
-  if (groups_.empty() || one.first >= groups_.back().until || previous_second > groups_.back().save)
+/// All first runs of a group come before all of its second runs, and none of its tensors is changed between
+/// `save` and its own first run. `changed`: one past the last kernel before that which changes it.
+void OldValues::add(const ReadTwice& one, std::uint32_t place, std::uint32_t changed) {
+  if (groups_.empty() || one.first >= groups_.back().until || changed > groups_.back().save)
     groups_.push_back({one.first, one.first, one.second});
   Group& group = groups_.back();
   group.restore = one.first;

@@ -14,6 +14,7 @@ namespace terrace::best {
 struct ReadTwice {
   TensorId tensor;
   std::uint32_t first, second;  ///< kernels
+  std::uint32_t written = 0;    ///< one past the last kernel before `first` that changes it; 0: none does
 };
 
 class OldValues {
@@ -36,7 +37,7 @@ class OldValues {
     std::vector<std::uint32_t> places = {};  ///< in tensors_, ascending
   };
   class Writing;
-  void add(const ReadTwice& one, std::uint32_t place, std::uint32_t previous_second);
+  void add(const ReadTwice& one, std::uint32_t place, std::uint32_t changed);
 
   std::vector<TensorId> tensors_;
   std::vector<Group> groups_;  ///< in the order of `save`

@@ -174,6 +174,13 @@ class RemadeStep::Rewriting {
     return any;
   }
 
+  /// One past the last run before the kernel's first one that writes the tensor.
+  std::uint32_t written_before(TensorId tensor, std::uint32_t k) const {
+    const auto& writers = writers_[tensor.index];
+    const auto own = std::lower_bound(writers.begin(), writers.end(), k);
+    return own == writers.begin() ? 0 : first_run_[*std::prev(own)] + 1;
+  }
+
   void run_again(std::uint32_t k) {
     ran_again_[k] = true;
     const Kernel& kernel = graph_.kernels[k];
@@ -183,7 +190,7 @@ class RemadeStep::Rewriting {
       Tensor nowhere = graph_[output];
       nowhere.persistent = false;
       to_.graph_.kernels[first_run_[k]].outputs[i].tensor = add_tensor(std::move(nowhere), {});
-      read_twice_.push_back({output, first_run_[k], next_run()});
+      read_twice_.push_back({output, first_run_[k], next_run(), written_before(output, k)});
     }
     add_run(k, kernel.workspace ? add_tensor(graph_[kernel.workspace], kernel.workspace) : TensorId{});
   }
