@@ -16,7 +16,7 @@ struct Lifetime {
   std::vector<KernelId> users;        ///< all that read or write it, in order
   std::uint32_t first = 0, last = 0;  ///< live in kernels first..last, both included
   std::uint32_t first_step = 0, last_step = 0;  ///< the same in layer steps
-  bool used = false;                            ///< by a kernel: of others only the persistent are live
+  bool used = false;                            ///< a tensor without users is never live
 
   std::uint32_t kernels() const { return last - first + 1; }
   std::uint32_t layer_steps() const { return last_step - first_step + 1; }

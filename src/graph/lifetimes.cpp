@@ -49,7 +49,7 @@ Lifetimes::Lifetimes(const Graph& graph)
     Lifetime& lifetime = lifetimes_[i];
     const Tensor& tensor = graph.tensors[i];
     lifetime.used = !lifetime.users.empty();
-    if (!lifetime.used && !tensor.persistent) continue;
+    if (!lifetime.used) continue;
     const bool given = tensor.persistent || tensor.kind == TensorKind::input;
     lifetime.first = given ? 0 : lifetime.users.front().index;
     lifetime.last = tensor.persistent ? end : lifetime.users.back().index;
@@ -59,7 +59,7 @@ Lifetimes::Lifetimes(const Graph& graph)
   std::vector<std::int64_t> change(graph.kernels.size() + 1);
   for (std::size_t i = 0; i < lifetimes_.size(); ++i) {
     Lifetime& lifetime = lifetimes_[i];
-    if (!lifetime.used && !graph.tensors[i].persistent) continue;
+    if (!lifetime.used) continue;
     lifetime.first_step = steps_[lifetime.first];
     lifetime.last_step = steps_[lifetime.last];
     const auto bytes = static_cast<std::int64_t>(graph.tensors[i].bytes.count);
