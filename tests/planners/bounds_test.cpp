@@ -173,14 +173,19 @@ struct ByHand {
   }
 };
 
+/// With two tensors that fit beside each other, but not beside anything else.
+struct LargeBeside : ByHand {
+  struct {
+    TensorId in, kept, large, out;
+  } tensors{tensor("in", TensorKind::input, 6400), tensor("kept", TensorKind::activation, 64000),
+            tensor("large", TensorKind::activation, 64000), tensor("out", TensorKind::activation, 6400)};
+};
+
 /// A chain of two kernels with a tensor between that does not fit beside what runs meanwhile.
 TEST(Bounds, CountTheBytesThatCannotStay) {
-  ByHand by_hand;
+  LargeBeside by_hand;
   Graph& graph = by_hand.graph;
-  const TensorId in = by_hand.tensor("in", TensorKind::input, 6400),
-                 kept = by_hand.tensor("kept", TensorKind::activation, 64000),
-                 large = by_hand.tensor("large", TensorKind::activation, 64000),
-                 out = by_hand.tensor("out", TensorKind::activation, 6400);
+  const auto [in, kept, large, out] = by_hand.tensors;
   by_hand.kernel({in}, {kept}, Seconds{1});
   by_hand.kernel({in}, {large}, Seconds{1});
   by_hand.kernel({large}, {out}, Seconds{1});
@@ -201,12 +206,9 @@ TEST(Bounds, CountTheBytesThatCannotStay) {
 
 /// What a kernel wrote over has to be made again before what it wrote.
 TEST(Bounds, CountWhatWasThereBeforeAKernelWorkedInPlace) {
-  ByHand by_hand;
+  LargeBeside by_hand;
   Graph& graph = by_hand.graph;
-  const TensorId in = by_hand.tensor("in", TensorKind::input, 6400),
-                 kept = by_hand.tensor("kept", TensorKind::activation, 64000),
-                 large = by_hand.tensor("large", TensorKind::activation, 64000),
-                 out = by_hand.tensor("out", TensorKind::activation, 6400);
+  const auto [in, kept, large, out] = by_hand.tensors;
   by_hand.kernel({in}, {kept}, Seconds{1});
   by_hand.kernel({kept}, {kept}, Seconds{1});
   by_hand.kernel({in}, {large}, Seconds{1});
