@@ -1,12 +1,13 @@
 // Claim: resnet50 trains in a fifth of its memory close to the bound, and many times faster than PyTorch does
 // there with a swap file.
 //
-//   bench/run budget [--quick] [--fast 10,20,40,60] [--planner NAME] [--without-pytorch] [MODEL...]
+//   bench/run budget [--quick] [--fast 10,20,40,60] [--planner NAME,NAME..] [--without-pytorch] [MODEL...]
 //
 // Contenders are processes whose steps alternate: ours under a plan, with a disk behind it, in a memory
 // control group of the given share of the graph's peak plus 350 MB, where it may not swap; the same engine
 // with all memory; and PyTorch in a group of the same size with a swap file on the same disk. The computer
-// and the kernels are measured anew. Needs root. Losses of ours must be the same with all memory.
+// and the kernels are measured anew. Needs root. Losses of ours must be the same with all memory. Of several
+// planners, whose steps alternate, too, the first is the one that the ratio is about.
 #include <csignal>
 #include <limits>
 #include <sstream>
@@ -33,7 +34,8 @@ void stop_if_interrupted() {
 }
 
 struct Request {
-  std::string program, planner = "best";
+  std::string program;
+  std::vector<std::string> planners{"best"};
   bool quick = false, with_pytorch = true;
   std::vector<int> percents{20};
   std::vector<std::string> models{"resnet50"};
@@ -68,7 +70,7 @@ double bound_now(const Contender& mine, const Contender& all_memory) {
   return fact("bound_seconds") + median(all_memory.seconds()) - fact("fast_only_seconds");
 }
 
-json row_of(Contender& mine, Contender& all_memory, const Rival& pytorch) {
+json row_of(Contender& mine, Contender& all_memory, const Attempted& pytorch) {
   const double seconds = median(mine.seconds());
   json row{{"terrace", mine.summary()},
            {"terrace_all_memory", all_memory.summary()},
@@ -85,39 +87,63 @@ json row_of(Contender& mine, Contender& all_memory, const Rival& pytorch) {
     row["pytorch"] = pytorch.end().empty() ? json() : json{{"ended", pytorch.end()}};
     return row;
   }
+  if ((*pytorch).ready().at("parameters") != mine.ready().at("parameters"))
+    throw std::runtime_error("PyTorch trains another network");
   row["pytorch"] = (*pytorch).summary();
   row.update(ratios_of((*pytorch).seconds(), mine.seconds()));
   return row;
 }
 
-json compare(const Request& request, const Case& one, int percent, Bytes peak) {
-  const Bytes limit = peak * static_cast<std::uint64_t>(percent) / 100 + kFixed;
-  const Owned mine = ours(request.program, request.planner, one, percent, limit),
-              all_memory = unlimited(request.program, one, percent);
-  mine->warm_up(2);
-  all_memory->warm_up(2);
-  Rival pytorch;
-  const int rounds = request.quick ? 1 : 5;
-  if (request.with_pytorch) pytorch.start([&] { return rival(one, limit); }, 1);
-  for (int i = 0; i < rounds; ++i) {
-    mine->step();
-    all_memory->step();
-    require_same_bits(*mine, *all_memory);
-    if (request.with_pytorch) pytorch.step();
-    stop_if_interrupted();
+/// Everybody's steps in turn. A planner of ours that fails says so in its own row.
+class Comparison {
+ public:
+  Comparison(const Request& request, const Case& one, int percent, Bytes peak)
+      : request_(request), limit_(peak * static_cast<std::uint64_t>(percent) / 100 + kFixed) {
+    head_ = {{"model", one.model}, {"batch", one.batch},          {"percent", percent},
+             {"rounds", rounds()}, {"limit_bytes", limit_.count}, {"graph_peak_bytes", peak.count}};
+    mine_.resize(request.planners.size());
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+      const std::string& planner = request.planners[i];
+      mine_[i].start([&] { return ours(request.program, planner, one, percent, limit_); }, 2);
+    }
+    all_memory_ = unlimited(request.program, one, percent);
+    all_memory_->warm_up(2);
+    if (request.with_pytorch) pytorch_.start([&] { return rival(one, limit_); }, 1);
   }
-  if (pytorch.lives() && (*pytorch).ready().at("parameters") != mine->ready().at("parameters"))
-    throw std::runtime_error(one.model + ": PyTorch trains another network");
-  json row{{"model", one.model},
-           {"batch", one.batch},
-           {"percent", percent},
-           {"planner", request.planner},
-           {"rounds", rounds},
-           {"limit_bytes", limit.count},
-           {"graph_peak_bytes", peak.count}};
-  row.update(row_of(*mine, *all_memory, pytorch));
-  return row;
-}
+
+  std::vector<json> run() {
+    for (int i = 0; i < rounds(); ++i) {
+      for (Attempted& one : mine_) one.step();
+      all_memory_->step();
+      for (const Attempted& one : mine_) {
+        if (one.lives()) require_same_bits(*one, *all_memory_);
+      }
+      if (request_.with_pytorch) pytorch_.step();
+      stop_if_interrupted();
+    }
+    std::vector<json> rows;
+    for (std::size_t i = 0; i < mine_.size(); ++i) {
+      rows.push_back(head_);
+      rows.back()["planner"] = request_.planners[i];
+      if (mine_[i].lives()) {
+        rows.back().update(row_of(*mine_[i], *all_memory_, pytorch_));
+      } else {
+        rows.back().update(json{{"failed", mine_[i].end()}, {"ratio", nullptr}});
+      }
+    }
+    return rows;
+  }
+
+ private:
+  int rounds() const { return request_.quick ? 1 : 5; }
+
+  const Request& request_;
+  const Bytes limit_;
+  json head_;
+  std::vector<Attempted> mine_;
+  Owned all_memory_;
+  Attempted pytorch_;
+};
 
 double number(const json& row, const char* part, const char* key) {
   return row.at(part).at(key).get<double>();
@@ -125,15 +151,22 @@ double number(const json& row, const char* part, const char* key) {
 
 void print_row(const json& row) {
   const double mib = 1 << 20;
+  if (row.contains("failed")) {
+    std::printf("%s in %d%% with %s: %s\n", row.at("model").get<std::string>().c_str(),
+                row.at("percent").get<int>(), row.at("planner").get<std::string>().c_str(),
+                row.at("failed").get<std::string>().c_str());
+    return;
+  }
   std::printf(
-      "%s %d in %d%%: terrace %.3f s, %.3f of the bound (aim %.2f; %.3f with kernels as they are now), %.3f "
+      "%s %d in %d%% with %s: %.3f s, %.3f of the bound (aim %.2f; %.3f with kernels as they are now), %.3f "
       "of what was predicted, %.3f of the "
       "step with all memory; resident %.0f and group %.0f of %.0f MiB; same bits\n",
       row.at("model").get<std::string>().c_str(), row.at("batch").get<int>(), row.at("percent").get<int>(),
-      number(row, "terrace", "median_seconds"), row.at("over_bound").get<double>(), kBoundAim,
-      row.at("over_bound_now").get<double>(), row.at("over_predicted").get<double>(),
-      number(row, "over_all_memory", "ratio"), number(row, "terrace", "peak_rss_bytes") / mib,
-      number(row, "terrace", "group_peak_bytes") / mib, row.at("limit_bytes").get<double>() / mib);
+      row.at("planner").get<std::string>().c_str(), number(row, "terrace", "median_seconds"),
+      row.at("over_bound").get<double>(), kBoundAim, row.at("over_bound_now").get<double>(),
+      row.at("over_predicted").get<double>(), number(row, "over_all_memory", "ratio"),
+      number(row, "terrace", "peak_rss_bytes") / mib, number(row, "terrace", "group_peak_bytes") / mib,
+      row.at("limit_bytes").get<double>() / mib);
   if (!row.at("ratio").is_null()) {
     std::printf("  pytorch in the same group %.1f s: ratio %.1f (aim %.0f)\n",
                 number(row, "pytorch", "median_seconds"), row.at("ratio").get<double>(), kRatioAim);
@@ -142,15 +175,16 @@ void print_row(const json& row) {
 }
 
 /// One that fails does not take the others' results with it.
-json try_case(const Request& request, const Case& one, int percent, Bytes peak) {
+std::vector<json> try_case(const Request& request, const Case& one, int percent, Bytes peak) {
   try {
-    json row = compare(request, one, percent, peak);
-    print_row(row);
-    return row;
+    return Comparison(request, one, percent, peak).run();
   } catch (const std::exception& error) {
     stop_if_interrupted();
-    std::printf("%s in %d%%: %s\n", one.model.c_str(), percent, error.what());
-    return {{"model", one.model}, {"percent", percent}, {"failed", error.what()}, {"ratio", nullptr}};
+    return {{{"model", one.model},
+             {"percent", percent},
+             {"planner", request.planners.front()},
+             {"failed", error.what()},
+             {"ratio", nullptr}}};
   }
 }
 
@@ -168,8 +202,12 @@ void run(const Request& request) {
     const Bytes peak = prepare_caches(one);
     stop_if_interrupted();
     for (const int percent : request.percents) {
-      rows.push_back(try_case(request, one, percent, peak));
-      if (!rows.back().at("ratio").is_null()) ratios.push_back(rows.back().at("ratio"));
+      for (const json& row : try_case(request, one, percent, peak)) {
+        print_row(row);
+        if (row.at("planner") == request.planners.front() && !row.at("ratio").is_null())
+          ratios.push_back(row.at("ratio"));
+        rows.push_back(row);
+      }
     }
   }
   if (std::all_of(rows.begin(), rows.end(), [](const json& row) { return row.contains("failed"); }))
@@ -195,6 +233,14 @@ std::vector<int> percents_of(const std::string& list) {
   return all;
 }
 
+std::vector<std::string> planners_of(const std::string& list) {
+  std::vector<std::string> all;
+  std::stringstream parts(list);
+  for (std::string one; std::getline(parts, one, ',');) all.push_back(one);
+  if (all.empty()) throw std::runtime_error("--planner takes names such as best,sentinel");
+  return all;
+}
+
 Request request_of(const std::string& program, const std::vector<std::string>& arguments) {
   Request request{program};
   std::vector<std::string> models;
@@ -206,16 +252,16 @@ Request request_of(const std::string& program, const std::vector<std::string>& a
     } else if (argument == "--without-pytorch") {
       request.with_pytorch = false;
     } else if (argument == "--planner" && i + 1 < arguments.size()) {
-      request.planner = arguments[++i];
+      request.planners = planners_of(arguments[++i]);
     } else if (argument == "--fast" && i + 1 < arguments.size()) {
       request.percents = percents_of(arguments[++i]);
     } else if (std::any_of(cases().begin(), cases().end(), known)) {
       models.push_back(argument);
     } else {
-      throw std::runtime_error(
-          "'" + argument +
-          "' is no option and no model here: take --quick, --fast 10,20, --planner NAME, --without-pytorch, "
-          "resnet50, vgg16, resnet152, mobilenet, lstm or gpt2");
+      throw std::runtime_error("'" + argument +
+                               "' is no option and no model here: take --quick, --fast 10,20, --planner "
+                               "NAME,NAME, --without-pytorch, "
+                               "resnet50, vgg16, resnet152, mobilenet, lstm or gpt2");
     }
   }
   if (!models.empty()) request.models = models;

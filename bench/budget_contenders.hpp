@@ -39,9 +39,9 @@ using Owned = std::unique_ptr<Contender>;
 inline Owned ours(const std::string& program, const std::string& planner, const Case& one, int percent,
                   Bytes limit) {
   const nlohmann::json task = task_of(one, std::to_string(percent) + "%", planner);
-  return std::make_unique<Contender>("terrace", std::vector{program, std::string("--contender"), task.dump()},
+  return std::make_unique<Contender>(planner, std::vector{program, std::string("--contender"), task.dump()},
                                      std::vector<std::string>{},
-                                     std::make_unique<MemoryGroup>("ours", limit, MemoryGroup::Swap::none));
+                                     std::make_unique<MemoryGroup>(planner, limit, MemoryGroup::Swap::none));
 }
 
 /// With kernels split as ours are in that share.
@@ -67,8 +67,8 @@ inline Owned rival(const Case& one, Bytes limit) {
       std::make_unique<MemoryGroup>("pytorch", limit, MemoryGroup::Swap::unlimited));
 }
 
-/// PyTorch, as long as it lives: in a small group it may be killed.
-class Rival {
+/// A contender as long as it lives: a planner may have no plan, and in a small group PyTorch may be killed.
+class Attempted {
  public:
   template <class Start>
   void start(const Start& start, int warm_up) {

@@ -3,7 +3,7 @@
 //
 //   bench/run sentinel [--quick] [--only PART[,PART...]]
 //
-// The papers' networks on the papers' machines are simulated; `executed` trains small batches on emulated
+// The papers' networks on the papers' machines are simulated; the last two train small batches on emulated
 // memory.
 //
 //   figure10  share of fast-only speed at 20%: 000 Fig. 10, 002 Fig. 4.7
@@ -15,7 +15,7 @@
 //   figure13  least fast memory of ResNets
 //   table3    steps for profiling and trial
 //   planning  seconds to plan 10,000 kernels
-//   executed  figure10 carried out; wants a quiet computer
+//   executed-numa, executed-optane  figure10 carried out; wants a quiet computer
 #include <cmath>
 #include <functional>
 
@@ -38,11 +38,17 @@ struct Section {
 };
 
 std::vector<Section> sections(const std::string& program) {
-  return {{"figure10", figure10}, {"losses", [](bool quick) { return losses(quick); }},
-          {"large", large},       {"figure11", figure11},
-          {"figure7", figure7},   {"figure12", figure12},
-          {"figure13", figure13}, {"table3", table3},
-          {"planning", planning}, {"executed", [program](bool quick) { return executed(program, quick); }}};
+  return {{"figure10", figure10},
+          {"losses", [](bool quick) { return losses(quick); }},
+          {"large", large},
+          {"figure11", figure11},
+          {"figure7", figure7},
+          {"figure12", figure12},
+          {"figure13", figure13},
+          {"table3", table3},
+          {"planning", planning},
+          {"executed-numa", [program](bool quick) { return executed(program, kNuma, quick); }},
+          {"executed-optane", [program](bool quick) { return executed(program, kOptane, quick); }}};
 }
 
 /// Sentinel's speed over active-list's, of every model on optane-sentinel.

@@ -111,22 +111,20 @@ inline json alternate(std::vector<std::unique_ptr<Contender>>& all, const Execut
   return rows;
 }
 
-inline json executed(const std::string& program, bool quick) {
+inline json executed(const std::string& program, const std::string& preset, bool quick) {
   const ScratchFolder scratch("build/bench/sentinel-" + std::to_string(getpid()));
   setenv("XDG_CACHE_HOME", scratch.path().c_str(), 1);
   const Machine here = this_computer(executed_models(quick).front());
+  const std::string slow = emulated_as(preset, here);
+  print_head(fmt::format("Executed at 20%; {} as {} beside {:.1f} GB/s read, {:.1f} written", preset, slow,
+                         here.tiers[0].read.value / 1e9, here.tiers[0].write.value / 1e9),
+             "| model, batch | machine | planner | peak MB | share of fast-only | least to greatest | "
+             "predicted | bound |");
   json rows = json::array();
-  for (const char* preset : quick ? std::vector{kOptane} : std::vector{kNuma, kOptane}) {
-    const std::string slow = emulated_as(preset, here);
-    print_head(fmt::format("Executed at 20%; {} as {} beside {:.1f} GB/s read, {:.1f} written", preset, slow,
-                           here.tiers[0].read.value / 1e9, here.tiers[0].write.value / 1e9),
-               "| model, batch | machine | planner | peak MB | share of fast-only | least to greatest | "
-               "predicted | bound |");
-    for (const Executed& one : executed_models(quick)) {
-      prepare_caches(executed_task(one, slow, "100%", ""));
-      auto all = start_all(program, one, slow);
-      for (json& row : alternate(all, one, preset, quick)) rows.push_back(row);
-    }
+  for (const Executed& one : executed_models(quick)) {
+    prepare_caches(executed_task(one, slow, "100%", ""));
+    auto all = start_all(program, one, slow);
+    for (json& row : alternate(all, one, preset, quick)) rows.push_back(row);
   }
   return rows;
 }

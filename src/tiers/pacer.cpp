@@ -25,24 +25,38 @@ Seconds Pacer::now() const { return clock_.now() - origin_; }
 void Pacer::hold(Bytes read, Bytes written, Seconds took) {
   const std::uint64_t pieces = round_up(std::max(read, written), kPiece) / kPiece;
   if (pieces == 0) return;
-  const Seconds started = now() - took;
   const auto share = static_cast<double>(pieces);
   const Seconds read_time = read / read_.rate / share, write_time = written / write_.rate / share;
-  {
-    const std::lock_guard lock(mutex_);
-    owed_latency_ += latency_;
-  }
+  const Seconds late = begin(took > Seconds{0});
+  const std::optional<Seconds> started =
+      took > Seconds{0} ? std::optional(now() - took - late) : std::nullopt;
+  Seconds end{}, planned{};
   for (std::uint64_t i = 0; i < pieces; ++i) {
-    const Seconds planned = sleep_off(reserve(read_time, write_time, started));
+    end = reserve(read_time, write_time, started);
+    planned = sleep_off(end);
     leave(read_time, write_time, planned);
   }
+  if (started) oversleep(now() - planned + std::min(late, planned - end));
 }
 
-// The next free time, beginning no earlier than the device can have been kept from working.
-Seconds Pacer::Lane::reserve(Seconds time, Seconds now, Seconds started) {
+// Returns what an earlier operation overslept and this one may make up for.
+Seconds Pacer::begin(bool makes_up) {
+  const std::lock_guard lock(mutex_);
+  owed_latency_ += latency_;
+  return makes_up ? std::exchange(overslept_, Seconds{0}) : Seconds{0};
+}
+
+void Pacer::oversleep(Seconds time) {
+  const std::lock_guard lock(mutex_);
+  overslept_ = std::min(overslept_ + time, kMostLateness);
+}
+
+// The next free time, beginning no earlier than the device can have been kept from working. Who does not know
+// when he started may have taken the credit; to others it would be time in which nobody asked for anything.
+Seconds Pacer::Lane::reserve(Seconds time, Seconds now, std::optional<Seconds> started) {
   const Seconds idle_limit = now - kCredit;
   if (left_at < idle_limit || free_at >= idle_limit) late_since = Seconds::max();
-  const Seconds earliest = std::min({started, idle_limit, std::max(late_since, now - kMostLateness)});
+  const Seconds earliest = std::min(started.value_or(idle_limit), std::max(late_since, now - kMostLateness));
   return free_at = std::max(free_at, earliest) + time;
 }
 
@@ -52,7 +66,7 @@ void Pacer::Lane::leave(Seconds planned, Seconds now) {
 }
 
 // Both directions work at the same time: returns when the later one ends.
-Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
+Seconds Pacer::reserve(Seconds read, Seconds write, std::optional<Seconds> started) {
   const std::lock_guard lock(mutex_);
   const Seconds time = now();
   Seconds end = Seconds::min();

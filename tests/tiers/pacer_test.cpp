@@ -172,6 +172,18 @@ TEST_F(PacerTest, AKernelIsHeldForWhatItsOwnTimeDidNotCover) {
   EXPECT_EQ(time(pacer, 400_MB, {}, Seconds{0.11}).count(), 0);
 }
 
+TEST_F(PacerTest, AShortKernelIsHeldEvenIfTheDeviceWasIdleBefore) {
+  Pacer pacer(kRead, kWrite, Seconds{0}, clock_);
+  const Bytes amount = 4_MB;  // 1 ms, less than the credit
+  Seconds held{0};
+  for (int i = 0; i < 100; ++i) {
+    clock_.work(10ms);
+    clock_.work(400us);
+    held += time(pacer, amount, {}, Seconds{400e-6});
+  }
+  EXPECT_NEAR(held.count() / 100, (amount / kRead).count() - 400e-6, 2e-6);
+}
+
 TEST_F(PacerTest, AKernelReadsAndWritesAtTheSameTime) {
   Pacer pacer(kRead, kWrite, Seconds{0}, clock_);
   clock_.work(10s);
