@@ -15,16 +15,13 @@ namespace {
 
 constexpr TierId kFast{0};
 
-bool is_linked(const Machine& machine, TierId one, TierId other) {
-  return machine.link(one, other) != nullptr && machine.link(other, one) != nullptr;
-}
-
 /// The first slower tier that serves best: kernels can use it in place and tensors move there and back; then
 /// one of both, the use in place first where nothing moves. Tier 0 where there is none.
 TierId choose_second(const Machine& machine, Formulation formulation) {
   const auto first = [&](bool in_place, bool moves) {
     for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
-      if ((!in_place || machine.tiers[tier].addressable) && (!moves || is_linked(machine, kFast, {tier})))
+      if ((!in_place || machine.tiers[tier].addressable) &&
+          (!moves || machine.is_linked_both_ways(kFast, {tier})))
         return TierId{tier};
     }
     return kFast;
@@ -39,9 +36,9 @@ TierId choose_second(const Machine& machine, Formulation formulation) {
 /// The second where there is none.
 TierId choose_third(const Machine& machine, Formulation formulation, TierId second) {
   for (std::uint32_t tier = second.index + 1; tier < machine.tiers.size(); ++tier) {
-    const bool serves = formulation == Formulation::fixed
-                            ? machine.tiers[tier].addressable
-                            : is_linked(machine, kFast, {tier}) || is_linked(machine, second, {tier});
+    const bool serves = formulation == Formulation::fixed ? machine.tiers[tier].addressable
+                                                          : machine.is_linked_both_ways(kFast, {tier}) ||
+                                                                machine.is_linked_both_ways(second, {tier});
     if (serves) return {tier};
   }
   return second;
