@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/random.hpp"
 #include "plan/reach.hpp"
 #include "planners/advice.hpp"
@@ -106,6 +108,25 @@ TEST(AdviceCurve, NeedsABudgetThatSomeKernelFitsIn) {
   ASSERT_FALSE(planned);
   EXPECT_NE(planned.error().message.find("are missing"), std::string::npos) << planned.error().message;
   EXPECT_FALSE(adviser.least_for(1));
+}
+
+/// Kernels can use fast memory only, and no tensor may move.
+TEST(AdviceCurve, AsksThePlannerOnceForEveryBudgetThatItRefuses) {
+  const Planned asked = chain(kMega, false);
+  AdviceRequest request = advice(asked, "autotm-static");
+  std::map<Bytes, int> times;
+  request.progress = [&](Bytes fast) { ++times[fast]; };
+  Adviser adviser(request);
+  const auto first = adviser.plan_for(Bytes{5 * kMega}), again = adviser.plan_for(Bytes{5 * kMega});
+  ASSERT_FALSE(first);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, first.error().message);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(adviser.plan_for_all(tenths(adviser.peak())));
+    ASSERT_TRUE(adviser.least_for(0.5));
+  }
+  EXPECT_GT(times.size(), 5U);
+  for (const auto& [fast, count] : times) EXPECT_EQ(count, 1) << to_string(fast);
 }
 
 TEST(AdviceLeast, IsWhatTryingEveryBudgetFinds) {
