@@ -14,6 +14,15 @@
 namespace terrace {
 namespace {
 
+/// In the cache folder.
+std::optional<ProfileStore> open_store(const Told& progress) {
+  const auto file = profile_store_file();
+  if (!file) return progress(file.error().message), std::nullopt;
+  return open_profile_store(*file, progress);
+}
+
+}  // namespace
+
 Result<void> require_least(const Workload& workload, Bytes fast) {
   const LeastBudget least = least_budget(workload.graph(), workload.machine);
   if (fast >= least.bytes) return {};
@@ -27,15 +36,6 @@ Result<void> require_least(const Workload& workload, Bytes fast) {
                   readable(least.bytes - fast), to_string(least.bytes),
                   workload.not_split.empty() ? "" : fmt::format(" ({})", workload.not_split))};
 }
-
-/// In the cache folder.
-std::optional<ProfileStore> open_store(const Told& progress) {
-  const auto file = profile_store_file();
-  if (!file) return progress(file.error().message), std::nullopt;
-  return open_profile_store(*file, progress);
-}
-
-}  // namespace
 
 Result<std::filesystem::path> profile_store_file() {
   auto folder = cache_folder();
