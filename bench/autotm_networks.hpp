@@ -124,7 +124,8 @@ inline json three(const AutotmRequest& asked) {
         rows.push_back(
             solve_row(asked, problem.three_tiers(ratio), formulation, label, "", Seconds{5}, Seconds{5}));
       } catch (const ResultError& error) {
-        print_line(fmt::format("| {} | {} |", label, error.what()));
+        rows.push_back({{"row", label}, {"refused", error.what()}});
+        print_line(fmt::format("| {} | none: {} | | | | | | |", label, error.what()));
       }
     }
   };

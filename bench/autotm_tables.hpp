@@ -65,7 +65,10 @@ inline double price_of(const Machine& machine, const std::vector<Bytes>& used) {
 inline void add_plan(json& row, const Simulated& on, const char* name, const char* planner, double share) {
   row["step"][name] = row["price"][name] = nullptr;
   const auto plan = on.plan(planner, share);
-  if (!plan) return;
+  if (!plan) {
+    row["refused"][name] = plan.error().message;
+    return;
+  }
   const Timeline timeline = simulate(on.graph(), on.machine(), on.request(share).profile, *plan);
   row["step"][name] = timeline.step.count();
   row["price"][name] = price_of(on.machine(), timeline.peak);
@@ -82,10 +85,23 @@ inline json table_row(const PaperNetwork& network, const Simulated& on, double s
   row["price"]["all-dram"] = price_of(on.machine(), {on.peak(), Bytes{0}});
   const auto cached = predict_memory_mode(on.request(share));
   row["step"]["memory-mode"] = cached ? json(cached->step.count()) : json(nullptr);
+  if (!cached) row["refused"]["memory-mode"] = cached.error().message;
   add_plan(row, on, "all-pmm", "all-slow", share);
   add_plan(row, on, "first-touch", "first-touch", share);
   for (const TableColumn& one : kOurs) add_plan(row, on, one.name, one.planner, share);
   return row;
+}
+
+/// Below a table: why it says `none`.
+inline void print_refusals(const json& rows) {
+  for (const json& row : rows) {
+    if (!row.contains("refused")) continue;
+    for (const auto& [name, reason] : row["refused"].items()) {
+      print_line(fmt::format("\n{} on {} {} with {:.0f}% of its peak: none, {}", name,
+                             row["network"].get<std::string>(), row["batch"].get<std::int64_t>(),
+                             100 * row["share"].get<double>(), reason.get<std::string>()));
+    }
+  }
 }
 
 /// How many times as fast as another; none where either is missing.
@@ -137,6 +153,7 @@ inline json figure7(const std::vector<PaperNetwork>& networks, const std::vector
       rows.push_back(std::move(row));
     }
   }
+  print_refusals(rows);
   return rows;
 }
 
@@ -191,6 +208,7 @@ inline json figure8(const std::vector<PaperNetwork>& networks) {
   for (const char* who : {"first-touch", "static", "sync", "async", "best"})
     means += fmt::format(" {:.2f} |", mean_over(rows, who, "memory-mode", is_any));
   print_line(means + " |");
+  print_refusals(rows);
   return rows;
 }
 

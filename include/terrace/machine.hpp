@@ -82,6 +82,8 @@ struct Machine {
   const MachineTier& operator[](TierId id) const { return tiers[id.index]; }
   /// The link between two tiers, or nullptr.
   const Link* link(TierId from, TierId to) const;
+  /// Whether there are links in both directions: what goes from one to the other can come back.
+  bool is_linked_both_ways(TierId one, TierId other) const;
 };
 
 /// Whether a machine is one. Names the first tier or link that is wrong: no tier, a fastest tier that is not

@@ -11,8 +11,8 @@
 // Beyond its tiers a trainer holds the kernels' primitives and, where a tier is a disk, 8 MiB for requests
 // that are not aligned and 4 MiB of staging. A step takes no memory but the mover's few notes about each
 // transfer, which it gives back. Reading, writing, saving and loading weights take memory for two copies of
-// one tensor; writing a checkpoint takes 4 MiB. Using another graph takes as much as reading and writing
-// weights does, and copies of tensors that lie crosswise: each where another is to go.
+// one tensor; writing a checkpoint takes 4 MiB. Using another graph takes as much, and a copy of each tensor
+// that lies where another is to go: what the fastest tier has free then, and what is missing beside it.
 #pragma once
 
 #include <cstddef>
@@ -142,9 +142,9 @@ class Trainer {
                           const std::filesystem::path& folder);
   const Program& program(std::size_t number) const;
   /// From the next step on that graph is trained, from the state as it is, to the bit. Inputs and results of
-  /// the one before are gone. Throws EnvironmentError where a tier fails: the trainer has `failed` then, but
-  /// nothing is lost, and calling this again goes on. pre: there is such a graph; after a failure here it is
-  /// the same one
+  /// the one before are gone. Throws EnvironmentError where a tier fails or memory is missing: the trainer
+  /// has `failed` then, but nothing is lost, and calling this again goes on. pre: there is such a graph;
+  /// after a failure here it is the same one
   void use_graph(std::size_t number);
 
   /// A persistent tensor (a weight, a state, running statistics), row-major as PyTorch stores it; one that is

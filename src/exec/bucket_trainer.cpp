@@ -225,6 +225,8 @@ Result<void> BucketTrainer::make(ControlPath& path, const Graph& graph) {
   if (!workload) return workload.error();
   std::optional<Profile> profile;
   if (!budget_.empty()) {
+    // Measuring may put the state aside in a file, which a path without a plan is not worth.
+    if (const auto enough = require_least(*workload, budget_[0]); !enough) return enough;
     auto measured = met(*workload);
     if (!measured) return measured.error();
     profile = *std::move(measured);

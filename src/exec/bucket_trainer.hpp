@@ -74,7 +74,8 @@ class BucketTrainer {
   Result<void> use(std::int64_t size);
   /// The same for a path through the network. One of a new name is asked for its graph, whose state is that
   /// of the largest bucket's or some of it, and profiled as Trainer::measure does; one that is known is not
-  /// asked again. Fails, too, where its state is no part of that one, or it does not fit in the tiers.
+  /// asked again. Fails, too, where its state is no part of that one, or it does not fit in the tiers; where
+  /// fast memory is below the least it needs, it is not profiled first.
   Result<void> use_path(const std::string& name, const std::function<Result<Graph>()>& graph);
 
   /// After a step: another plan for the graph that is trained, where the computer has drifted from what its

@@ -6,14 +6,22 @@
 #include <chrono>
 #include <set>
 
+#include "exec/measuring.hpp"
 #include "plan/reach.hpp"
 #include "profile/kernel_key.hpp"
-#include "profile/measure.hpp"
 #include "profile/roofline.hpp"
-#include "terrace/error.hpp"
 
 namespace terrace {
 namespace {
+
+/// In the cache folder.
+std::optional<ProfileStore> open_store(const Told& progress) {
+  const auto file = profile_store_file();
+  if (!file) return progress(file.error().message), std::nullopt;
+  return open_profile_store(*file, progress);
+}
+
+}  // namespace
 
 Result<void> require_least(const Workload& workload, Bytes fast) {
   const LeastBudget least = least_budget(workload.graph(), workload.machine);
@@ -29,29 +37,6 @@ Result<void> require_least(const Workload& workload, Bytes fast) {
                   workload.not_split.empty() ? "" : fmt::format(" ({})", workload.not_split))};
 }
 
-/// Measuring without a place to keep it is slower the next time, no worse.
-std::optional<ProfileStore> open_store(const Told& progress) try {
-  const auto file = profile_store_file();
-  if (!file) return progress(file.error().message), std::nullopt;
-  auto store = ProfileStore::open(*file);
-  if (!store) return progress(store.error().message), std::nullopt;
-  if (!store->note().empty()) progress(store->note());
-  return *std::move(store);
-} catch (const EnvironmentError& error) {
-  return progress(error.what()), std::nullopt;
-}
-
-/// Of all tiers that a run has memory in.
-Bytes memory(const Workload& workload, const std::vector<Bytes>& budget) {
-  Bytes sum{0};
-  for (std::size_t i = 0; i < budget.size(); ++i) {
-    if (workload.machine.tiers[i].addressable) sum += budget[i];
-  }
-  return sum;
-}
-
-}  // namespace
-
 Result<std::filesystem::path> profile_store_file() {
   auto folder = cache_folder();
   if (!folder) return folder;
@@ -62,10 +47,8 @@ Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& b
   if (auto enough = require_least(workload, budget[0]); !enough) return enough.error();
   if (!workload.here) return estimate(workload.graph(), workload.machine);
   auto store = open_store(progress);
-  MeasureOptions options;
+  MeasureOptions options = measure_within(workload.machine, budget);
   options.threads = workload.program.threads;
-  options.budget = memory(workload, budget);
-  options.tier_budgets = budget;
   options.store = store ? &*store : nullptr;
   options.progress = [&](const MeasureProgress& done) {
     progress(fmt::format("measuring kernels, {}/{}", done.done, done.all));

@@ -16,8 +16,11 @@
 
 namespace terrace {
 
+/// Fails where so much fast memory is below the least, naming the kernel and the bytes missing.
+Result<void> require_least(const Workload& workload, Bytes fast);
+
 /// Measured where plans can be carried out, within the budget, and kept in the cache folder; else estimated.
-/// Fails where the budget is below the least, naming the kernel and the bytes missing.
+/// Fails as require_least does.
 Result<Profile> profile_of(
     const Workload& workload, const std::vector<Bytes>& budget,
     const Told& progress = [](const std::string&) {});

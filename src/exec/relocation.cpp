@@ -20,9 +20,34 @@ std::size_t row_major_bytes(const Tensor& tensor) {
   return static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float);
 }
 
+/// The largest stretch of the fastest tier that holds nothing persistent of either side.
+std::span<std::byte> spare(std::initializer_list<Relocation::Side> sides, const OpenTiers& tiers) {
+  if (!tiers.is_open({0})) return {};
+  Tier& tier = tiers[TierId{0}];
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> used{{tier.description().capacity.count, 0}};
+  for (const Relocation::Side& side : sides) {
+    for (std::uint32_t i = 0; i < side.graph.tensors.size(); ++i) {
+      if (!side.graph.tensors[i].persistent) continue;
+      for (const Place place : side.store.places({i})) {
+        if (place.tier == TierId{0})
+          used.emplace_back(place.offset, place.offset + side.graph.tensors[i].bytes.count);
+      }
+    }
+  }
+  std::sort(used.begin(), used.end());
+  std::span<std::byte> largest;
+  std::uint64_t end = 0;
+  for (const auto& [first, last] : used) {
+    if (first > end && first - end > largest.size()) largest = {tier.memory() + end, first - end};
+    end = std::max(end, round_up(Bytes{last}, Bytes{64}).count);
+  }
+  return largest;
+}
+
 }  // namespace
 
-Relocation::Relocation(Side from, Side to, const OpenTiers& tiers) : from_(from), to_(to), tiers_(tiers) {
+Relocation::Relocation(Side from, Side to, const OpenTiers& tiers)
+    : from_(from), to_(to), tiers_(tiers), memory_(spare({from, to}, tiers)) {
   const std::vector<WholeTensor> lying = whole_tensors(from.graph);
   std::unordered_map<std::string_view, const WholeTensor*> named;
   for (const WholeTensor& whole : lying) named[whole.name] = &whole;
@@ -34,51 +59,6 @@ Relocation::Relocation(Side from, Side to, const OpenTiers& tiers) : from_(from)
   }
   left_ = items_.size();
   find_blockers();
-  find_spare();
-}
-
-void Relocation::find_spare() {
-  if (!tiers_.is_open({0})) return;
-  Tier& tier = tiers_[TierId{0}];
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> used{{tier.description().capacity.count, 0}};
-  for (const Side& side : {from_, to_}) {
-    for (std::uint32_t i = 0; i < side.graph.tensors.size(); ++i) {
-      if (!side.graph.tensors[i].persistent) continue;
-      for (const Place place : side.store.places({i})) {
-        if (place.tier == TierId{0})
-          used.emplace_back(place.offset, place.offset + side.graph.tensors[i].bytes.count);
-      }
-    }
-  }
-  std::sort(used.begin(), used.end());
-  std::uint64_t end = 0;
-  for (const auto& [first, last] : used) {
-    if (first > end && first - end > spare_.size()) spare_ = {tier.memory() + end, first - end};
-    end = std::max(end, round_up(Bytes{last}, Bytes{64}).count);
-  }
-}
-
-std::span<std::byte> Relocation::room_for(Item& item, std::size_t bytes) {
-  if (!item.value.empty()) return item.value;  // reading into it failed before
-  if (bytes <= spare_.size() - spare_used_) {
-    item.value = spare_.subspan(spare_used_, bytes);
-    spare_used_ += bytes;
-  } else {
-    item.own.resize(bytes);
-    item.value = item.own;
-    held_ += Bytes{bytes};
-    most_held_ = std::max(most_held_, held_);
-  }
-  return item.value;
-}
-
-void Relocation::give_back(Item& item) {
-  held_ -= Bytes{item.own.size()};
-  const bool is_last = !item.value.empty() && item.own.empty() &&
-                       item.value.data() + item.value.size() == spare_.data() + spare_used_;
-  if (is_last) spare_used_ -= item.value.size();
-  item.own = {};
-  item.value = {};
 }
 
 void Relocation::add(const WholeTensor& from, const WholeTensor& to) {
@@ -161,37 +141,53 @@ void Relocation::run() {
   initialise_constants(to_.graph, to_.store);
 }
 
-/// All of it, row-major.
-std::vector<std::byte> Relocation::rows_of(const Item& item) const {
+/// What it is to be stored as; before that the largest part that cannot be read in place.
+Bytes Relocation::room_for(const Item& item) const {
+  Bytes sum{0}, largest{0};
+  for (const TensorId part : item.to) sum += to_.graph[part].bytes;
+  for (const Region& source : item.sources) {
+    if (tiers_.at(source.place) == nullptr) largest = std::max(largest, from_.graph[source.tensor].bytes);
+  }
+  return std::max(sum, largest);
+}
+
+/// Parts on disks are read into the item's room, one after the other.
+void Relocation::read_rows(const Item& item, std::span<std::byte> rows) const {
+  for (const Region& source : item.sources) {
+    const Tensor& part = from_.graph[source.tensor];
+    const std::byte* stored = tiers_.at(source.place);
+    if (stored == nullptr) {
+      const std::span<std::byte> room = item.value.bytes().first(part.bytes.count);
+      tiers_.read(source.place, room);
+      stored = room.data();
+    }
+    cpu::to_row_major(from_.graph, source.tensor, stored, rows.data());
+    rows = rows.subspan(row_major_bytes(part));
+  }
+}
+
+/// By way of all its rows, from the parts that it has to those that it is to have.
+void Relocation::cut(const Item& item) {
   std::size_t all = 0;
   for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]);
-  std::vector<std::byte> rows;
-  rows.reserve(all);
-  for (const Region& source : item.sources) {
-    std::vector<std::byte> stored(from_.graph[source.tensor].bytes.count);
-    tiers_.read(source.place, stored);
-    const std::size_t before = rows.size();
-    rows.resize(before + row_major_bytes(from_.graph[source.tensor]));
-    cpu::to_row_major(from_.graph, source.tensor, stored.data(), rows.data() + before);
+  const CopyMemory::Room room = memory_.take(Bytes{all});
+  read_rows(item, room.bytes());
+  std::span<const std::byte> rows = room.bytes();
+  std::span<std::byte> value = item.value.bytes();
+  std::fill(value.begin(), value.end(), std::byte{0});  // as the padding of a layout is
+  for (const TensorId part : item.to) {
+    cpu::from_row_major(to_.graph, part, rows.data(), value.data());
+    rows = rows.subspan(row_major_bytes(to_.graph[part]));
+    value = value.subspan(to_.graph[part].bytes.count);
   }
-  return rows;
 }
 
 void Relocation::take(Item& item) {
+  if (item.value.bytes().empty()) item.value = memory_.take(room_for(item));  // else reading failed before
   if (item.same_bytes) {
-    tiers_.read(item.sources.front().place, room_for(item, size(item).count));
+    tiers_.read(item.sources.front().place, item.value.bytes().first(size(item).count));
   } else {
-    const std::vector<std::byte> rows = rows_of(item);
-    std::size_t bytes = 0, row = 0;
-    for (const TensorId part : item.to) bytes += to_.graph[part].bytes.count;
-    const auto value = room_for(item, bytes);
-    std::fill(value.begin(), value.end(), std::byte{0});  // as the padding of a layout is
-    std::byte* at = value.data();
-    for (const TensorId part : item.to) {
-      cpu::from_row_major(to_.graph, part, rows.data() + row, at);
-      row += row_major_bytes(to_.graph[part]);
-      at += to_.graph[part].bytes.count;
-    }
+    cut(item);
   }
   item.taken = true;
 }
@@ -202,7 +198,7 @@ void Relocation::put(Item& item) {
   const bool in_place = !item.taken && memory != nullptr && item.same_bytes && !goes_over(item, item);
   if (!in_place && !item.taken) take(item);
   std::span<const std::byte> value = in_place ? std::span<const std::byte>(memory, size(item).count)
-                                              : std::span<const std::byte>(item.value);
+                                              : std::span<const std::byte>(item.value.bytes());
   for (const TensorId part : item.to) {
     const std::size_t bytes = to_.graph[part].bytes.count;
     for (const Region& to : item.destinations) {
@@ -210,7 +206,7 @@ void Relocation::put(Item& item) {
     }
     value = value.subspan(bytes);
   }
-  give_back(item);
+  item.value = {};
 }
 
 void Relocation::hold_smallest() {

@@ -3,15 +3,17 @@
 // same to the bit.
 //
 // Tensors go one by one, each as soon as nothing that is still needed lies where it goes. Where several lie
-// crosswise, the smallest of them waits in the part of the fastest tier that neither plan uses between steps,
-// or, where that is too small, in memory of its own. What fails leaves every value in its place or in memory.
-// One thread at a time; graphs, stores and tiers outlive this.
+// crosswise, the smallest of them waits in memory; what is stored otherwise there, or comes from a disk, goes
+// through it. That memory is the part of the fastest tier that neither plan uses between steps, and what does
+// not fit there is taken beside the tiers, and counted. What fails leaves every value in its place or in
+// memory. One thread at a time; graphs, stores and tiers outlive this.
 #pragma once
 
 #include <cstddef>
 #include <span>
 #include <vector>
 
+#include "exec/copy_memory.hpp"
 #include "exec/store.hpp"
 #include "graph/parts.hpp"
 
@@ -27,12 +29,12 @@ class Relocation {
   /// pre: both have the same persistent tensors by name, constants aside, whole or in parts
   Relocation(Side from, Side to, const OpenTiers& tiers);
 
-  /// Throws EnvironmentError where a tier fails; called again it goes on from there.
+  /// Throws EnvironmentError where a tier fails or memory is missing; called again it goes on from there.
   void run();
   /// Tensors that had to wait for others.
   std::size_t waited() const { return waited_; }
   /// The most bytes there ever were at once in memory beside the tiers.
-  Bytes most_held() const { return most_held_; }
+  Bytes most_held() const { return memory_.most_held(); }
 
  private:
   struct Region {
@@ -48,23 +50,21 @@ class Relocation {
     std::vector<std::uint32_t> blocks;  // items that go to where this one lies
     std::uint32_t blockers = 0;         // items that lie where this one goes
     bool taken = false;                 // it lies in `value` alone
-    std::span<std::byte> value = {};    // as it is to be stored, one part behind the other
-    std::vector<std::byte> own = {};    // where that is in no tier
+    CopyMemory::Room value = {};        // as it is to be stored, one part behind the other
   };
 
   void add(const WholeTensor& from, const WholeTensor& to);
   void add(std::vector<TensorId> from, std::vector<TensorId> to);
   void find_blockers();
-  void find_spare();
-  std::span<std::byte> room_for(Item& item, std::size_t bytes);
-  void give_back(Item& item);
   /// What reading or writing a tensor there touches.
   Bytes touched(Place place, Bytes bytes) const;
   Bytes size(const Item& item) const;
   /// Whether the one is to be written to where the other lies.
   bool goes_over(const Item& item, const Item& other) const;
   bool goes_to(const Item& item, Place place, Bytes size) const;
-  std::vector<std::byte> rows_of(const Item& item) const;
+  Bytes room_for(const Item& item) const;
+  void read_rows(const Item& item, std::span<std::byte> rows) const;
+  void cut(const Item& item);
   void take(Item& item);
   void hold_smallest();
   void release(Item& item);
@@ -72,12 +72,10 @@ class Relocation {
 
   const Side from_, to_;
   const OpenTiers& tiers_;
+  CopyMemory memory_;
   std::vector<Item> items_;  // what has to go somewhere
   std::vector<std::uint32_t> ready_;
   std::size_t left_ = 0, waited_ = 0;
-  std::span<std::byte> spare_;  // of the fastest tier; given out from its beginning
-  std::size_t spare_used_ = 0;
-  Bytes held_, most_held_;
 };
 
 }  // namespace terrace

@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
+#include "exec/measuring.hpp"
 #include "exec/trainer_state.hpp"
-#include "profile/measure.hpp"
 
 namespace terrace {
 namespace {
@@ -27,15 +27,6 @@ class LentMemory final : public Tier {
   TierDescription description_;
   const std::span<std::byte> memory_;
 };
-
-/// Measuring without a place to keep it is slower the next time, no worse.
-std::optional<ProfileStore> open_store(const fs::path& file) try {
-  auto store = ProfileStore::open(file);
-  if (!store) return std::nullopt;
-  return *std::move(store);
-} catch (const EnvironmentError&) {
-  return std::nullopt;
-}
 
 Result<void> require_tiers(const OpenTiers& tiers, const Machine& machine) {
   if (machine.tiers.size() != tiers.count()) {
@@ -89,15 +80,6 @@ class Lender {
   std::optional<Error> refused_;
 };
 
-MeasureOptions options_of(const Machine& machine, std::vector<Bytes> budget) {
-  MeasureOptions options;
-  for (std::size_t i = 0; i < machine.tiers.size(); ++i) {
-    if (machine.tiers[i].addressable) options.budget += budget[i];
-  }
-  options.tier_budgets = std::move(budget);
-  return options;
-}
-
 }  // namespace
 
 std::vector<Bytes> Trainer::budget() const {
@@ -120,8 +102,8 @@ Result<Profile> Trainer::measure(const Program& program, const Machine& machine,
     state_->fail("its memory was lent to measure another graph", {});
     return {};
   });
-  auto store = open_store(folder / "profiles.sqlite");
-  MeasureOptions options = options_of(machine, budget());
+  auto store = open_profile_store(folder / "profiles.sqlite");
+  MeasureOptions options = measure_within(machine, budget());
   options.threads = program.threads;
   options.store = store ? &*store : nullptr;
   options.lend = [&](TierId id, Bytes bytes) { return lender.lend(id, bytes); };

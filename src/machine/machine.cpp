@@ -42,6 +42,10 @@ const Link* Machine::link(TierId from, TierId to) const {
   return found == links.end() ? nullptr : &*found;
 }
 
+bool Machine::is_linked_both_ways(TierId one, TierId other) const {
+  return link(one, other) != nullptr && link(other, one) != nullptr;
+}
+
 std::string fingerprint(const Machine& machine) {
   Machine figures = machine;
   figures.name.clear();

@@ -107,14 +107,12 @@ Result<void> Adviser::plan_for(Bytes fast) {
   check(fast <= request_.budget[0], "no budget is more than the most");
   if (std::any_of(tried_.begin(), tried_.end(), [&](const Tried& one) { return one.fast == fast; }))
     return {};
+  if (const auto before = refused_.find(fast); before != refused_.end()) return before->second;
   Seconds bound = fast_only_;
   if (!everything_fits_ || fast < all_fast_) {
     request_.progress(fast);
     auto plan = make_plan(request_.planner, asked(fast));
-    if (!plan) {
-      no_plan_.push_back(fast);
-      return plan.error();
-    }
+    if (!plan) return refused_.emplace(fast, plan.error()).first->second;
     bound = plan->prediction.bound;
     if (auto kept = keep(*std::move(plan)); !kept) return kept.error();
   }
@@ -185,7 +183,7 @@ Bytes Adviser::largest_tried_below(Bytes fast) const {
   for (const Tried& one : tried_) {
     if (one.fast < fast) largest = std::max(largest, one.fast);
   }
-  for (const Bytes one : no_plan_) {
+  for (const auto& [one, why] : refused_) {
     if (one < fast) largest = std::max(largest, one);
   }
   return largest;

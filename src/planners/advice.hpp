@@ -14,6 +14,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -60,7 +61,8 @@ class Adviser {
   /// Of the peak.
   std::optional<double> all_fast_price() const;
 
-  /// Adds a point to the curve. Fails as make_plan does. pre: no more than the most
+  /// Adds a point to the curve, or does nothing where it has that. Fails as make_plan does; what was refused
+  /// once is not planned again. pre: no more than the most
   Result<void> plan_for(Bytes fast);
   /// Adds a point for each of them, for the least budget and for the most that helps. Those below the least,
   /// above the most or refused by the planner are left out; fails where none is left.
@@ -105,8 +107,8 @@ class Adviser {
   bool everything_fits_ = false;
   std::vector<Kept> plans_;
   BoundCurve bounds_;
-  std::vector<Tried> tried_;    ///< with a plan; ascending in `fast`
-  std::vector<Bytes> no_plan_;  ///< budgets that the planner refused
+  std::vector<Tried> tried_;        ///< with a plan; ascending in `fast`
+  std::map<Bytes, Error> refused_;  ///< by budget: what the planner said
 };
 
 }  // namespace terrace

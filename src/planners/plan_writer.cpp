@@ -88,8 +88,7 @@ Result<TierId> PlanWriter::spill_tier(TensorId tensor) {
   }
   Bytes missing{~std::uint64_t{0}};
   for (std::uint32_t i = 1; i < tiers; ++i) {
-    const Machine& machine = request_.machine;
-    if (machine.link({0}, {i}) == nullptr || machine.link({i}, {0}) == nullptr) continue;
+    if (!request_.machine.is_linked_both_ways({0}, {i})) continue;
     if (has_room(tensor, {i})) return TierId{i};
     const Bytes after = live_[i] + block_size(tensor, {i});
     missing = std::min(missing, after - request_.budget[i]);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/random.hpp"
 #include "plan/reach.hpp"
 #include "planners/advice.hpp"
@@ -13,34 +15,23 @@ namespace {
 
 constexpr int kCases = 30;
 
-/// A graph on a machine, to be asked about.
-struct Asked {
-  Graph graph;
-  Machine machine;
-  Profile profile;
+AdviceRequest advice(const Planned& on, const std::string& planner) {
+  AdviceRequest made{on.graph, on.machine, on.profile, {}, planner};
+  for (const MachineTier& tier : on.machine.tiers) made.budget.push_back(tier.capacity);
+  return made;
+}
 
-  Asked(Graph of, Machine on)
-      : graph(std::move(of)), machine(std::move(on)), profile(estimate(graph, machine)) {}
+Result<Plan> plan_of(const Planned& on, const std::string& planner, Bytes fast) {
+  return make_plan(planner, on.request(fast.count));
+}
 
-  AdviceRequest request(const std::string& planner) const {
-    AdviceRequest made{graph, machine, profile, {}, planner};
-    for (const MachineTier& tier : machine.tiers) made.budget.push_back(tier.capacity);
-    return made;
-  }
-  Result<Plan> plan(const std::string& planner, Bytes fast) const {
-    PlanRequest made{graph, machine, profile, request(planner).budget};
-    made.budget[0] = fast;
-    return make_plan(planner, made);
-  }
-};
-
-Asked random_case(std::uint64_t seed) {
+Planned random_case(std::uint64_t seed) {
   RandomGraphOptions shape;
   shape.kernels = 5 + static_cast<std::uint32_t>(seed % 25);
   return {random_graph(shape, seed), random_machine(seed)};
 }
 
-Asked chain(double rate, bool addressable) { return {rig_chain(8), rig_machine(rate, addressable)}; }
+Planned chain(double rate, bool addressable) { return {rig_chain(8), rig_machine(rate, addressable)}; }
 
 std::vector<Bytes> tenths(Bytes peak) {
   std::vector<Bytes> all;
@@ -51,8 +42,8 @@ std::vector<Bytes> tenths(Bytes peak) {
 TEST(AdviceCurve, HasAVerifiedPlanWithinEveryBudget) {
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
-    const Asked asked = random_case(seed);
-    Adviser adviser(asked.request("next-use"));
+    const Planned asked = random_case(seed);
+    Adviser adviser(advice(asked, "next-use"));
     ASSERT_TRUE(adviser.plan_for_all(tenths(adviser.peak())));
     for (const AdvicePoint& point : adviser.curve()) {
       const Plan& plan = point.plan->plan();
@@ -68,8 +59,8 @@ TEST(AdviceCurve, NeverHasALongerStepOrALargerBoundWithMoreMemory) {
   int would_be_longer = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
-    const Asked asked = random_case(seed);
-    Adviser adviser(asked.request("lru"));
+    const Planned asked = random_case(seed);
+    Adviser adviser(advice(asked, "lru"));
     ASSERT_TRUE(adviser.plan_for_all(tenths(adviser.peak())));
     const auto curve = adviser.curve();
     for (std::size_t i = 0; i < curve.size(); ++i) {
@@ -78,7 +69,7 @@ TEST(AdviceCurve, NeverHasALongerStepOrALargerBoundWithMoreMemory) {
       EXPECT_GT(curve[i].fast, curve[i - 1].fast);
       EXPECT_LE(curve[i].step, curve[i - 1].step);
       EXPECT_LE(curve[i].bound, curve[i - 1].bound);
-      const auto own = asked.plan("lru", curve[i].fast);
+      const auto own = plan_of(asked, "lru", curve[i].fast);
       would_be_longer += own.ok() && own->prediction.step > curve[i - 1].step;
     }
   }
@@ -86,8 +77,8 @@ TEST(AdviceCurve, NeverHasALongerStepOrALargerBoundWithMoreMemory) {
 }
 
 TEST(AdviceCurve, BeginsWithTheLeastBudgetAndEndsWithEverythingInFastMemory) {
-  const Asked asked = chain(kMega / 4, false);
-  Adviser adviser(asked.request("prefetch"));
+  const Planned asked = chain(kMega / 4, false);
+  Adviser adviser(advice(asked, "prefetch"));
   ASSERT_TRUE(adviser.plan_for_all({}));
   const auto curve = adviser.curve();
   ASSERT_EQ(curve.size(), 2U);
@@ -100,9 +91,9 @@ TEST(AdviceCurve, BeginsWithTheLeastBudgetAndEndsWithEverythingInFastMemory) {
 }
 
 TEST(AdviceCurve, EndsWhereTheMachineDoes) {
-  Asked asked = chain(kMega / 4, false);
+  Planned asked = chain(kMega / 4, false);
   asked.machine.tiers[0].capacity = Bytes{5 * kMega};
-  Adviser adviser(asked.request("prefetch"));
+  Adviser adviser(advice(asked, "prefetch"));
   ASSERT_TRUE(adviser.plan_for_all({Bytes{4 * kMega}, Bytes{6 * kMega}}));
   EXPECT_EQ(adviser.curve().back().fast, Bytes{5 * kMega});
   EXPECT_GT(adviser.curve().back().slowdown, 0);
@@ -110,27 +101,46 @@ TEST(AdviceCurve, EndsWhereTheMachineDoes) {
 }
 
 TEST(AdviceCurve, NeedsABudgetThatSomeKernelFitsIn) {
-  Asked asked = chain(kMega, false);
+  Planned asked = chain(kMega, false);
   asked.machine.tiers[0].capacity = Bytes{kMega};
-  Adviser adviser(asked.request("prefetch"));
+  Adviser adviser(advice(asked, "prefetch"));
   const auto planned = adviser.plan_for_all({Bytes{4 * kMega}});
   ASSERT_FALSE(planned);
   EXPECT_NE(planned.error().message.find("are missing"), std::string::npos) << planned.error().message;
   EXPECT_FALSE(adviser.least_for(1));
 }
 
+/// Kernels can use fast memory only, and no tensor may move.
+TEST(AdviceCurve, AsksThePlannerOnceForEveryBudgetThatItRefuses) {
+  const Planned asked = chain(kMega, false);
+  AdviceRequest request = advice(asked, "autotm-static");
+  std::map<Bytes, int> times;
+  request.progress = [&](Bytes fast) { ++times[fast]; };
+  Adviser adviser(request);
+  const auto first = adviser.plan_for(Bytes{5 * kMega}), again = adviser.plan_for(Bytes{5 * kMega});
+  ASSERT_FALSE(first);
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().message, first.error().message);
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(adviser.plan_for_all(tenths(adviser.peak())));
+    ASSERT_TRUE(adviser.least_for(0.5));
+  }
+  EXPECT_GT(times.size(), 5U);
+  for (const auto& [fast, count] : times) EXPECT_EQ(count, 1) << to_string(fast);
+}
+
 TEST(AdviceLeast, IsWhatTryingEveryBudgetFinds) {
-  const Asked asked = chain(4 * kMega, false);
+  const Planned asked = chain(4 * kMega, false);
   for (const double slowdown : {0.0, 0.05, 0.1, 0.2, 0.3}) {
     SCOPED_TRACE(slowdown);
-    Adviser adviser(asked.request("autotm-sync"));
+    Adviser adviser(advice(asked, "autotm-sync"));
     const AdvicePoint found = adviser.least_for(slowdown).value();
     EXPECT_LE(found.slowdown, slowdown + 1e-9);
     EXPECT_EQ((*found.plan)->budget[0], found.fast);
     // Nearly everything has a megabyte, so that every megabyte is another plan.
     Bytes least = adviser.all_fast();
     for (std::uint64_t mega = 12; mega-- > 0;) {
-      const auto plan = asked.plan("autotm-sync", Bytes{mega * kMega + 4096});
+      const auto plan = plan_of(asked, "autotm-sync", Bytes{mega * kMega + 4096});
       if (plan && plan->prediction.step <= adviser.fast_only() * (1 + slowdown) * (1 + 1e-9))
         least = std::min(least, reach(asked.graph, asked.machine, *plan)[0]);
     }
@@ -139,8 +149,8 @@ TEST(AdviceLeast, IsWhatTryingEveryBudgetFinds) {
 }
 
 TEST(AdviceLeast, IsLessForALargerSlowdown) {
-  const Asked asked = chain(kMega, false);
-  Adviser adviser(asked.request("autotm-sync"));
+  const Planned asked = chain(kMega, false);
+  Adviser adviser(advice(asked, "autotm-sync"));
   const Bytes little = adviser.least_for(0.5).value().fast, much = adviser.least_for(0).value().fast;
   EXPECT_LT(little, much);
   // What was tried stays on the curve.
@@ -149,9 +159,9 @@ TEST(AdviceLeast, IsLessForALargerSlowdown) {
 }
 
 TEST(AdviceLeast, SaysWhyNoBudgetWillDo) {
-  Asked asked = chain(kMega, false);
+  Planned asked = chain(kMega, false);
   asked.machine.tiers[0].capacity = Bytes{5 * kMega};
-  Adviser adviser(asked.request("autotm-sync"));
+  Adviser adviser(advice(asked, "autotm-sync"));
   const auto none = adviser.least_for(0.001);
   ASSERT_FALSE(none);
   for (const char* part : {"no plan by autotm-sync in up to 5.00 MiB of fast is within 0.1% of full speed",
@@ -160,8 +170,8 @@ TEST(AdviceLeast, SaysWhyNoBudgetWillDo) {
 }
 
 TEST(AdvicePrice, IsOfWhatThePlanUsesOfEveryTier) {
-  const Asked asked = chain(kMega, true);
-  AdviceRequest request = asked.request("next-use");
+  const Planned asked = chain(kMega, true);
+  AdviceRequest request = advice(asked, "next-use");
   request.prices = {10.0, 3.0};
   Adviser adviser(request);
   ASSERT_TRUE(adviser.plan_for_all(tenths(adviser.peak())));
@@ -177,8 +187,8 @@ TEST(AdvicePrice, IsOfWhatThePlanUsesOfEveryTier) {
 }
 
 TEST(AdvicePrice, IsUnknownWhereATierThatIsUsedHasNone) {
-  const Asked asked = chain(kMega, false);
-  AdviceRequest request = asked.request("next-use");
+  const Planned asked = chain(kMega, false);
+  AdviceRequest request = advice(asked, "next-use");
   request.prices = {10.0, std::nullopt};
   Adviser adviser(request);
   ASSERT_TRUE(adviser.plan_for_all({}));
@@ -195,8 +205,8 @@ TEST(AdviceFrontier, HoldsExactlyWhatNothingBeats) {
   int beaten = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
     SCOPED_TRACE(seed);
-    const Asked asked = random_case(seed);
-    AdviceRequest request = asked.request("first-touch");
+    const Planned asked = random_case(seed);
+    AdviceRequest request = advice(asked, "first-touch");
     // Slow memory that costs more than fast memory is never bought if it can be helped.
     request.prices.assign(asked.machine.tiers.size(), seed % 2 == 0 ? 1.0 : 20.0);
     request.prices[0] = 10.0;

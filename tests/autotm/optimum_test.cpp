@@ -1,25 +1,13 @@
 // The exact programs against every way of placing and moving the tensors of very small graphs.
-#include <gtest/gtest.h>
-
 #include "autotm/oracle.hpp"
-#include "autotm/rig.hpp"
-#include "planners/autotm/cbc.hpp"
+#include "autotm/written.hpp"
 
 namespace terrace::autotm {
 namespace {
 
 constexpr SolverLimits kExact{0, Seconds{600}};
 
-std::string describe(Formulation formulation, std::uint64_t seed) {
-  return "formulation " + std::to_string(static_cast<int>(formulation)) + ", case " + std::to_string(seed);
-}
-
-class EveryFormulation : public testing::TestWithParam<Formulation> {
- protected:
-  void SetUp() override {
-    if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
-  }
-};
+class EveryFormulation : public WithCbc, public testing::WithParamInterface<Formulation> {};
 
 TEST_P(EveryFormulation, FindsTheBestOfAllPlacementsOfSmallGraphs) {
   int solved = 0, infeasible = 0, beyond_fast = 0;

@@ -1,21 +1,10 @@
 // From solutions to plans: what the programs say is what the verifier and the simulator see.
-#include <gtest/gtest.h>
-
-#include "autotm/rig.hpp"
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/write.hpp"
-#include "terrace/simulate.hpp"
-#include "terrace/verify.hpp"
+#include "autotm/written.hpp"
 
 namespace terrace::autotm {
 namespace {
 
-class Plans : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
-  }
-};
+using Plans = WithCbc;
 
 /// Static and synchronous programs model what the simulator does on any machine: nothing overlaps. The
 /// asynchronous one takes transfers of both directions to share one link and kernels to lose nothing, which
@@ -24,29 +13,17 @@ TEST_F(Plans, TakeAsLongAsTheirProgramSays) {
   int compared = 0, moved = 0, beside = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const Problem given(seed, 3 + static_cast<std::uint32_t>(seed % 12));
-    const PlanRequest request = given.request();
-    for (const Formulation formulation : kFormulations) {
-      SCOPED_TRACE("formulation " + std::to_string(static_cast<int>(formulation)) + ", case " +
-                   std::to_string(seed));
-      const auto instance = make_instance(request, formulation, request.budget[0]);
-      if (!instance) continue;
-      const auto solved = solve_exactly(request, *instance, Linking::tight, {0.01, Seconds{600}});
-      if (!solved) continue;
-      Draft draft = write_solution(request, *instance, solved->solution, "test");
-      draft.plan.budget = draft.needed;
-      const auto found = violations(given.graph, given.machine, draft.plan);
-      ASSERT_TRUE(found.empty()) << found[0].instruction << ": " << found[0].reason;
-      const Timeline timeline = simulate(given.graph, given.machine, given.profile, draft.plan);
-      EXPECT_NEAR(timeline.step.count(), solved->objective.count(), solved->objective.count() * 1e-9);
-      const std::vector<Bytes> planned = occupancy(*instance, solved->solution);
-      EXPECT_LE(timeline.peak[0], *std::max_element(planned.begin(), planned.end()));
+    const auto all = [](const Instance&) { return true; };
+    see_written(given, seed, all, [&](const Written& one) {
+      const double objective = one.solved.objective.count();
+      EXPECT_NEAR(one.timeline.step.count(), objective, objective * 1e-9);
       ++compared;
-      if (!timeline.moved.empty()) ++moved;
-      for (std::size_t t = 0; t < instance->tensors.size(); ++t) {
-        for (const std::uint32_t edge : solved->solution.paths[t])
-          beside += instance->tensors[t].edges[edge].beside;
+      if (!one.timeline.moved.empty()) ++moved;
+      for (std::size_t t = 0; t < one.instance.tensors.size(); ++t) {
+        for (const std::uint32_t edge : one.solved.solution.paths[t])
+          beside += one.instance.tensors[t].edges[edge].beside;
       }
-    }
+    });
   }
   EXPECT_GT(compared, 80);
   EXPECT_GT(moved, 20);

@@ -1,15 +1,9 @@
 // Programs over three tiers, of which the second cannot hold everything.
-#include <gtest/gtest.h>
-
 #include <cmath>
 
-#include "autotm/rig.hpp"
 #include "autotm/static_oracle.hpp"
-#include "planners/autotm/cbc.hpp"
+#include "autotm/written.hpp"
 #include "planners/autotm/fast.hpp"
-#include "planners/autotm/write.hpp"
-#include "terrace/simulate.hpp"
-#include "terrace/verify.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -50,12 +44,10 @@ struct ThreeTiers : Problem {
   }
 };
 
-class ThreeTierPrograms : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
-  }
-};
+using ThreeTierPrograms = WithCbc;
+
+/// Whether the second tier is too small, so that there is a third.
+bool has_three(const Instance& instance) { return !instance.between.empty(); }
 
 Result<Solved> solve(const PlanRequest& request, Formulation formulation) {
   const auto instance = make_instance(request, formulation, request.budget[0]);
@@ -71,7 +63,7 @@ TEST_F(ThreeTierPrograms, FindTheBestOfAllStaticPlacements) {
     if (given.graph.tensors.size() > 9 || !given.machine.tiers[2].addressable) continue;
     const PlanRequest request = given.request();
     const auto instance = make_instance(request, Formulation::fixed, request.budget[0]);
-    if (instance && instance->between.empty()) continue;
+    if (instance && !has_three(*instance)) continue;
     const double best = StaticOracle(request).best();
     const auto found = solve(request, Formulation::fixed);
     ASSERT_EQ(found.ok(), std::isfinite(best)) << best << (found ? "" : found.error().message);
@@ -88,33 +80,17 @@ TEST_F(ThreeTierPrograms, AreWrittenAsPlansThatTakeAsLongAndHoldNoMore) {
   int compared = 0, between = 0, last = 0;
   for (std::uint64_t seed = 0; seed < 25; ++seed) {
     const ThreeTiers given(seed, 3 + static_cast<std::uint32_t>(seed % 6));
-    const PlanRequest request = given.request();
-    for (const Formulation formulation : kFormulations) {
-      SCOPED_TRACE("formulation " + std::to_string(static_cast<int>(formulation)) + ", case " +
-                   std::to_string(seed));
-      const auto instance = make_instance(request, formulation, request.budget[0]);
-      if (!instance || instance->between.empty()) continue;
-      const auto solved = solve_exactly(request, *instance, Linking::tight, {0.01, Seconds{600}});
-      if (!solved) continue;
-      Draft draft = write_solution(request, *instance, solved->solution, "test");
-      draft.plan.budget = draft.needed;
-      const auto found = violations(given.graph, given.machine, draft.plan);
-      ASSERT_TRUE(found.empty()) << found[0].instruction << ": " << found[0].reason;
-      const Timeline timeline = simulate(given.graph, given.machine, given.profile, draft.plan);
-      EXPECT_LE(timeline.step.count(), solved->objective.count() * (1 + 1e-9));
+    see_written(given, seed, has_three, [&](const Written& one) {
+      const double step = one.timeline.step.count(), objective = one.solved.objective.count();
+      EXPECT_LE(step, objective * (1 + 1e-9));
       // Beside kernels links of other tiers work in parallel, and so do tiers that kernels use.
-      if (formulation != Formulation::asynchronous && !given.machine.tiers[2].addressable) {
-        EXPECT_NEAR(timeline.step.count(), solved->objective.count(), solved->objective.count() * 1e-9);
-      }
-      for (const Pool& pool : instance->pools()) {
-        const std::vector<Bytes> planned = occupancy(*instance, solved->solution, pool.tier);
-        EXPECT_LE(timeline.peak[pool.tier.index], *std::max_element(planned.begin(), planned.end()));
-        EXPECT_LE(timeline.peak[pool.tier.index], pool.capacity);
+      if (one.formulation != Formulation::asynchronous && !given.machine.tiers[2].addressable) {
+        EXPECT_NEAR(step, objective, objective * 1e-9);
       }
       ++compared;
-      between += timeline.peak[1] > Bytes{};
-      last += timeline.peak[2] > Bytes{};
-    }
+      between += one.timeline.peak[1] > Bytes{};
+      last += one.timeline.peak[2] > Bytes{};
+    });
   }
   EXPECT_GT(compared, 25);
   EXPECT_GT(between, 20);
@@ -138,8 +114,7 @@ TEST_F(ThreeTierPrograms, AreThoseOfTwoTiersWhereTheSecondHoldsNothing) {
     without.profile = estimate(without.graph, without.machine);
     without.budget.erase(without.budget.begin() + 1);
     for (const Formulation formulation : kFormulations) {
-      SCOPED_TRACE("formulation " + std::to_string(static_cast<int>(formulation)) + ", case " +
-                   std::to_string(seed));
+      SCOPED_TRACE(describe(formulation, seed));
       const auto three = solve(given.request(), formulation), two = solve(without.request(), formulation);
       // Static programs take a second tier that kernels can use, whatever it holds.
       if (formulation == Formulation::fixed && !given.machine.tiers[2].addressable) continue;
@@ -182,10 +157,9 @@ TEST_F(ThreeTierPrograms, AreBoundedByTheFastSolver) {
     const ThreeTiers given(seed, 6);
     const PlanRequest request = given.request();
     for (const Formulation formulation : kFormulations) {
-      SCOPED_TRACE("formulation " + std::to_string(static_cast<int>(formulation)) + ", case " +
-                   std::to_string(seed));
+      SCOPED_TRACE(describe(formulation, seed));
       const auto instance = make_instance(request, formulation, request.budget[0]);
-      if (!instance || instance->between.empty()) continue;
+      if (!instance || !has_three(*instance)) continue;
       const auto exact = solve_exactly(request, *instance, Linking::tight, kExact);
       const auto fast = solve_fast(*instance, {0.001, Seconds{60}, 2000, 0});
       if (!exact) {

@@ -1,6 +1,6 @@
 // A step takes no memory. oneDNN makes small notes about the arguments of a primitive each time it runs one,
 // the mover about each transfer, and both give them back: everything larger, and everything that stays, is
-// counted as ours.
+// counted as ours. Carrying the state to another graph takes what it says.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -9,6 +9,8 @@
 #include <new>
 
 #include "exec/planned.hpp"
+#include "exec/relocation.hpp"
+#include "split/nets.hpp"
 
 namespace {
 
@@ -17,17 +19,25 @@ constexpr std::size_t kNote = 4096;
 
 std::atomic<std::size_t> large_allocations{0};
 std::atomic<std::ptrdiff_t> live{0};
+std::atomic<std::size_t> bytes{0}, most_bytes{0};
+
+[[maybe_unused]] void count(std::size_t size) {
+  const std::size_t now = bytes += size;
+  for (std::size_t most = most_bytes; now > most && !most_bytes.compare_exchange_weak(most, now);) continue;
+}
 
 [[maybe_unused]] void* take(std::size_t size, std::size_t alignment) {
   if (size > kNote) ++large_allocations;
   ++live;
-  if (void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment))
-    return memory;
-  throw std::bad_alloc();
+  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  count(malloc_usable_size(memory));
+  return memory;
 }
 
 [[maybe_unused]] void give(void* memory) noexcept {
   if (memory != nullptr) --live;
+  bytes -= malloc_usable_size(memory);
   std::free(memory);
 }
 
@@ -48,6 +58,7 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { giv
 
 namespace terrace {
 namespace {
+using namespace literals;
 
 struct Growth {
   std::size_t large = 0;
@@ -101,6 +112,29 @@ TEST(PlannedTrainer, TakesNoMemoryDuringAStepThatStays) {
       least = growth_of_step(trainer, i);
     EXPECT_EQ(least.large, 0U);
     EXPECT_EQ(least.live, 0);
+  }
+}
+
+/// A tensor that is kept in parts, put together: with and without room for that in the fastest tier.
+TEST(Relocation, TakesNoMoreMemoryThanItCounts) {
+#ifndef TERRACE_COUNTS_ALLOCATIONS
+  GTEST_SKIP() << "allocations are counted in builds without sanitizers";
+#endif
+  const Graph whole = test::classifier(400, 500), parts = test::split(whole, 40);
+  const Machine machine = two_tiers("fake:16MiB,blocks", {64}, {512}, false);
+  for (const Bytes fast : {4_KiB, 1_MiB, 4_MiB}) {
+    SCOPED_TRACE(to_string(fast));
+    const std::vector<Bytes> budget{fast, 16_MiB};
+    const OpenTiers tiers = OpenTiers::open({whole.name, machine, budget}).value();
+    const Store from = kept_in_slow_tier(parts, machine, tiers, 0_B),
+                to = kept_in_slow_tier(whole, machine, tiers, 8_MiB);
+    Relocation relocation({parts, from}, {whole, to}, tiers);
+    const std::size_t before = bytes;
+    most_bytes = before;
+    relocation.run();
+    EXPECT_GE(most_bytes - before, relocation.most_held().count);
+    EXPECT_LT(most_bytes - before, (relocation.most_held() + 64_KiB).count) << "but for notes";
+    EXPECT_EQ(relocation.most_held() == Bytes{0}, fast == 4_MiB);
   }
 }
 

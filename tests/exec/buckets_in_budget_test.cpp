@@ -219,5 +219,32 @@ TEST_F(PathsInABudget, ThatCannotBeMadeAreNamedAndTrainingGoesOn) {
   step(buckets.trainer(), 0);
 }
 
+/// A path through the same layers for inputs that fast memory does not hold.
+Graph wide_path() {
+  Net net("wide");
+  const Value x = net.relu(net.linear("stem", net.input("x", {6000, 20}), 48));
+  const Value label = net.input("label", {6000}, DataType::i32);
+  net.train(net.cross_entropy(net.linear("head", x, 10), label), {.kind = Optimizer::Kind::adam});
+  return std::move(net).finish();
+}
+
+TEST_F(PathsInABudget, ThatFitInNoPlanAreRefusedBeforeTheyAreMeasured) {
+  BucketRequest asked = request(
+      {1}, [](std::int64_t) { return routed(Route::helped); }, "80%");
+  std::vector<std::string> told;
+  asked.progress = [&](const std::string& what) { told.push_back(what); };
+  BucketTrainer buckets = BucketTrainer::start(std::move(asked)).value();
+  told.clear();
+  const auto refused = buckets.use_path("wide", []() -> Result<Graph> { return wide_path(); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::too_large);
+  EXPECT_EQ(refused.error().message.find("path wide: "), 0U) << refused.error().message;
+  for (const char* part : {" of wide needs ", "of fast memory at once and ", " are missing: give at least "})
+    EXPECT_NE(refused.error().message.find(part), std::string::npos) << refused.error().message;
+  for (const std::string& what : told) EXPECT_EQ(what.find("measuring"), std::string::npos) << what;
+  EXPECT_TRUE(buckets.paths().empty());
+  step(buckets.trainer(), 0);
+}
+
 }  // namespace
 }  // namespace terrace

@@ -190,17 +190,32 @@ TEST(Paths, WithAStateOfTheirOwnAreRefused) {
       << less.error().message;
 }
 
+/// What a planner says for which there is no plan in a part of the peak; empty: it has one.
+std::string_view refusal_of(std::string_view planner, const SlowTier& slow) {
+  if (planner == "all-fast") return "everything in fast memory takes ";
+  if (planner == "vdnn") return "without what convolutions read ";  // there is none to leave
+  if (slow.machine.tiers[1].addressable) return "";
+  // These move nothing.
+  if (planner == "all-slow") return " has no slower tier that kernels can use in place: ";
+  if (planner == "first-touch") return "the tiers that kernels can use in place are full: ";
+  if (planner == "autotm-static") return ", a planner that moves tensors may do";
+  return "";
+}
+
 TEST(Paths, EveryPlannerKeepsWhatTheySkip) {
   const Program program = program_of(Route::short_cut);
-  int planned = 0;
   for (const SlowTier& slow : {fake_memory(), fake_blocks()}) {
     const std::vector<Bytes> budget{round_up(program.peak * 9 / 10, 4_KiB), 4_MiB};
     const Profile profile = estimate(program.graph, slow.machine);
     for (const PlannerInfo& planner : planners()) {
       SCOPED_TRACE(std::string(planner.name) + " over " + slow.name);
       const auto plan = make_plan(planner.name, {program.graph, slow.machine, profile, budget});
-      if (!plan) continue;
-      ++planned;
+      const std::string_view refusal = refusal_of(planner.name, slow);
+      EXPECT_EQ(plan.ok(), refusal.empty()) << (plan ? "it plans" : plan.error().message);
+      if (!plan) {
+        EXPECT_NE(plan.error().message.find(refusal), std::string::npos) << plan.error().message;
+        continue;
+      }
       const VerifiedPlan verified = verify(program.graph, slow.machine, *plan).value();
       Trainer trainer = Trainer::start(program, verified, slow.machine, {.seed = 1}).value();
       Trainer reference = Trainer::start(program, {.seed = 1}).value();
@@ -208,7 +223,6 @@ TEST(Paths, EveryPlannerKeepsWhatTheySkip) {
       expect_same_state(trainer, reference);
     }
   }
-  EXPECT_GT(planned, static_cast<int>(planners().size()));
 }
 
 }  // namespace

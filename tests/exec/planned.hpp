@@ -9,6 +9,7 @@
 
 #include "exec/nets.hpp"
 #include "exec/spill_plan.hpp"
+#include "exec/store.hpp"
 #include "tiers/fake.hpp"
 #include "tiers/temporary_folder.hpp"
 
@@ -58,6 +59,18 @@ inline auto opening(FakeTier*& tier) {
     if (opened && spec.kind == TierKind::fake) tier = static_cast<FakeTier*>(opened->get());
     return opened;
   };
+}
+
+/// Everything persistent in the slow tier between steps, one behind the other from an offset on.
+inline Store kept_in_slow_tier(const Graph& graph, const Machine& machine, const OpenTiers& tiers,
+                               Bytes offset) {
+  Plan plan;
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    if (!graph.tensors[i].persistent) continue;
+    plan.start.push_back({{i}, {1}, offset.count});
+    offset += round_up(graph.tensors[i].bytes, machine.tiers[1].granularity);
+  }
+  return {graph, machine, plan, tiers};
 }
 
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

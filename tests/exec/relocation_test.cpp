@@ -45,9 +45,9 @@ struct Subject {
   std::vector<std::vector<float>> values;  ///< of the tensors of `before`
   FakeTier* fake = nullptr;
 
-  Subject(Graph a, Graph b, const SlowTier& slow)
+  Subject(Graph a, Graph b, const SlowTier& slow, Bytes fast = 4_MiB)
       : before(std::move(a)), after(std::move(b)), machine(slow.machine) {
-    const std::vector<Bytes> budget{4_MiB, 4_MiB};
+    const std::vector<Bytes> budget{fast, 4_MiB};
     tiers = OpenTiers::open({before.name, machine, budget, opening(fake)}).value();
     values.resize(before.tensors.size());
   }
@@ -135,8 +135,10 @@ TEST(Relocation, ChangesLayouts) {
         const Store from = subject.store(subject.before, 2 * seed),
                     to = subject.store(subject.after, 2 * seed + 1);
         subject.fill(from, seed);
-        Relocation({subject.before, from}, {subject.after, to}, subject.tiers).run();
+        Relocation relocation({subject.before, from}, {subject.after, to}, subject.tiers);
+        relocation.run();
         subject.expect_all(to);
+        EXPECT_EQ(relocation.most_held(), Bytes{0}) << "there is room in the fastest tier";
       }
     }
   }
@@ -165,6 +167,7 @@ TEST(Relocation, ChangesParts) {
         }
       }
       subject.fake->heal();
+      EXPECT_EQ(relocation.most_held(), Bytes{0}) << "there is room in the fastest tier";
       for (const WholeTensor& tensor : whole_tensors(subject.after)) {
         std::vector<float> expected, found;
         for (const TensorId part : find_parts(subject.before, tensor.name))
@@ -176,6 +179,26 @@ TEST(Relocation, ChangesParts) {
         }
         EXPECT_TRUE(same_bits(found, expected)) << tensor.name;
       }
+    }
+  }
+}
+
+/// Parts are put together to rows and cut anew: two copies, one tensor at a time since none is in the way.
+TEST(Relocation, CountsTheCopiesThatFastMemoryHasNoRoomFor) {
+  const Graph whole = test::classifier(60, 131), parts = test::split(whole, 40);
+  const Bytes weight = whole[find_tensor(whole, "first.weight")].bytes;
+  const std::pair<Bytes, Bytes> cases[] = {{4_KiB, weight * 2}, {weight + 4_KiB, weight}, {4_MiB, Bytes{0}}};
+  for (const bool back : {false, true}) {
+    for (const auto& [fast, held] : cases) {
+      SCOPED_TRACE(to_string(fast));
+      Subject subject(back ? parts : whole, back ? whole : parts, fake_blocks(), fast);
+      const Store from = kept_in_slow_tier(subject.before, subject.machine, subject.tiers, 0_B),
+                  to = kept_in_slow_tier(subject.after, subject.machine, subject.tiers, 2_MiB);
+      subject.fill(from, 1);
+      Relocation relocation({subject.before, from}, {subject.after, to}, subject.tiers);
+      relocation.run();
+      EXPECT_EQ(relocation.waited(), 0U);
+      EXPECT_EQ(relocation.most_held(), held);
     }
   }
 }

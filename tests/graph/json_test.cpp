@@ -1,6 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -20,8 +19,8 @@ namespace {
 Graph read(const std::string& text) { return graph_from_json(text).value(); }
 
 std::string format_document() {
-  const auto root = std::filesystem::path(__FILE__).parent_path() / "../..";
-  std::ifstream file(root / "docs/formats/graph.md");
+  std::ifstream file(TERRACE_TESTS "/../docs/formats/graph.md");
+  EXPECT_TRUE(file) << "the document is beside the tests";
   std::stringstream text;
   text << file.rdbuf();
   return text.str();

@@ -63,6 +63,15 @@ TEST(Machine, FindsTheLinkOfADirection) {
   EXPECT_EQ(machine.link(TierId{1}, TierId{0}), nullptr);
 }
 
+TEST(Machine, LinksBothWaysWhereEachDirectionHasALink) {
+  Machine machine = test::small_machine();
+  EXPECT_TRUE(machine.is_linked_both_ways({0}, {1}));
+  EXPECT_TRUE(machine.is_linked_both_ways({1}, {0}));
+  machine.links.pop_back();
+  EXPECT_FALSE(machine.is_linked_both_ways({0}, {1})) << "nothing comes back";
+  EXPECT_FALSE(machine.is_linked_both_ways({1}, {0})) << "nothing gets there";
+}
+
 TEST(Fingerprint, ChangesWithEveryFigure) {
   std::vector<Machine> machines(17, test::small_machine());
   machines[1].tiers[0].capacity += 4_KiB;

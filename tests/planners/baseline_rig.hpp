@@ -78,14 +78,19 @@ inline Graph rig_chain(int length) {
   return rig.graph;
 }
 
+/// A graph on a machine, to be planned and asked about.
 struct Planned {
   Graph graph;
   Machine machine;
   Profile profile;
   Planned(Graph of, Machine on)
       : graph(std::move(of)), machine(std::move(on)), profile(estimate(graph, machine)) {}
+  /// With so much of the fastest tier and all of the others.
   PlanRequest request(std::uint64_t fast, std::uint64_t seed = 1) const {
-    return {graph, machine, profile, {Bytes{fast}, machine.tiers[1].capacity}, seed, {}};
+    PlanRequest made{graph, machine, profile, {}, seed, {}};
+    for (const MachineTier& tier : machine.tiers) made.budget.push_back(tier.capacity);
+    made.budget[0] = Bytes{fast};
+    return made;
   }
 };
 

@@ -251,11 +251,9 @@ TEST(SentinelPlan, IsSafeWithEveryOption) {
     RandomGraphOptions sizes;
     sizes.kernels = 24;
     const Planned step(random_graph(sizes, seed), random_machine(seed));
-    PlanRequest request{step.graph, step.machine, step.profile, {}, 1, {}};
-    for (const MachineTier& tier : step.machine.tiers) request.budget.push_back(tier.capacity);
     const Bytes least = least_budget(step.graph, step.machine).bytes,
                 peak = Lifetimes(step.graph).peak_bytes();
-    request.budget[0] = std::max(least, Bytes{peak.count * (seed % 4 + 2) / 6});
+    const PlanRequest request = step.request(std::max(least.count, peak.count * (seed % 4 + 2) / 6));
     for (const auto& [option, value] : options) {
       SCOPED_TRACE(std::to_string(seed) + " " + option + "=" + value);
       planned(with(request, option, value));
@@ -268,10 +266,8 @@ TEST(SentinelPlan, IsNoSlowerWithUnequalIntervals) {
     RandomGraphOptions sizes;
     sizes.kernels = 40;
     const Planned step(random_graph(sizes, seed), random_machine(seed));
-    PlanRequest request{step.graph, step.machine, step.profile, {}, 1, {}};
-    for (const MachineTier& tier : step.machine.tiers) request.budget.push_back(tier.capacity);
-    request.budget[0] = std::max(least_budget(step.graph, step.machine).bytes,
-                                 Bytes{Lifetimes(step.graph).peak_bytes().count / 2});
+    const PlanRequest request = step.request(std::max(least_budget(step.graph, step.machine).bytes.count,
+                                                      Lifetimes(step.graph).peak_bytes().count / 2));
     const auto unequal = make_plan("sentinel", request),
                equal = make_plan("sentinel", with(request, "intervals", "equal"));
     ASSERT_TRUE(unequal.ok() && equal.ok());

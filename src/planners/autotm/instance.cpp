@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <tuple>
 
 #include "base/check.hpp"
 #include "plan/step_uses.hpp"
@@ -15,16 +14,13 @@ namespace {
 
 constexpr TierId kFast{0};
 
-bool is_linked(const Machine& machine, TierId one, TierId other) {
-  return machine.link(one, other) != nullptr && machine.link(other, one) != nullptr;
-}
-
 /// The first slower tier that serves best: kernels can use it in place and tensors move there and back; then
 /// one of both, the use in place first where nothing moves. Tier 0 where there is none.
 TierId choose_second(const Machine& machine, Formulation formulation) {
   const auto first = [&](bool in_place, bool moves) {
     for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
-      if ((!in_place || machine.tiers[tier].addressable) && (!moves || is_linked(machine, kFast, {tier})))
+      if ((!in_place || machine.tiers[tier].addressable) &&
+          (!moves || machine.is_linked_both_ways(kFast, {tier})))
         return TierId{tier};
     }
     return kFast;
@@ -39,9 +35,9 @@ TierId choose_second(const Machine& machine, Formulation formulation) {
 /// The second where there is none.
 TierId choose_third(const Machine& machine, Formulation formulation, TierId second) {
   for (std::uint32_t tier = second.index + 1; tier < machine.tiers.size(); ++tier) {
-    const bool serves = formulation == Formulation::fixed
-                            ? machine.tiers[tier].addressable
-                            : is_linked(machine, kFast, {tier}) || is_linked(machine, second, {tier});
+    const bool serves = formulation == Formulation::fixed ? machine.tiers[tier].addressable
+                                                          : machine.is_linked_both_ways(kFast, {tier}) ||
+                                                                machine.is_linked_both_ways(second, {tier});
     if (serves) return {tier};
   }
   return second;
@@ -226,76 +222,6 @@ Result<Instance> make_instance(const PlanRequest& request, Formulation formulati
   std::vector<Bytes> capacities = request.budget;
   capacities[0] = capacity;
   return make_instance(request, formulation, std::move(capacities));
-}
-
-Seconds step_time(const Instance& instance, const Solution& solution) {
-  Seconds total{0};
-  std::vector<Seconds> beside(instance.moments());
-  for (std::size_t t = 0; t < instance.tensors.size(); ++t) {
-    for (const std::uint32_t index : solution.paths[t]) {
-      const Edge& edge = instance.tensors[t].edges[index];
-      (edge.beside ? beside[edge.moment] : total) += edge.time;
-    }
-  }
-  for (std::uint32_t k = 0; k < instance.kernels.size(); ++k) {
-    total += std::max(instance.kernels[k].configurations[solution.configurations[k]].time, beside[k + 1]);
-  }
-  return total;
-}
-
-std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution, TierId pool) {
-  std::vector<Bytes> change(instance.moments() + 1);  // wraps below zero and back
-  for (std::size_t t = 0; t < instance.tensors.size(); ++t) {
-    for (const std::uint32_t index : solution.paths[t]) {
-      const Edge& edge = instance.tensors[t].edges[index];
-      if (edge.pool != pool || edge.first > edge.last) continue;
-      change[edge.first] += instance.tensors[t].size;
-      change[edge.last + 1] -= instance.tensors[t].size;
-    }
-  }
-  for (std::size_t m = 1; m < change.size(); ++m) change[m] += change[m - 1];
-  change.pop_back();
-  for (std::uint32_t k = 0; k < instance.kernels.size(); ++k) {
-    const Configuration& one = instance.kernels[k].configurations[solution.configurations[k]];
-    if (one.workspace == pool) change[k + 1] += one.scratch;
-  }
-  return change;
-}
-
-bool is_within_capacities(const Instance& instance, const Solution& solution) {
-  for (const Pool& pool : instance.pools()) {
-    for (const Bytes bytes : occupancy(instance, solution, pool.tier)) {
-      if (bytes > pool.capacity) return false;
-    }
-  }
-  return true;
-}
-
-std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32_t>& path) {
-  std::vector<TierId> tiers(graph.uses.size());
-  for (const std::uint32_t index : path) {
-    if (graph.edges[index].use != kNone) tiers[graph.edges[index].use] = graph.edges[index].tier;
-  }
-  return tiers;
-}
-
-std::uint32_t fastest(const KernelChoice& kernel, const std::vector<std::vector<TierId>>& tiers) {
-  const auto satisfied = [&](const Configuration& one) {
-    for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-      if (tiers[kernel.operands[i].tensor][kernel.operands[i].use] > one.tiers[i]) return false;
-    }
-    return true;
-  };
-  std::uint32_t best = kNone;
-  for (std::uint32_t c = 0; c < kernel.configurations.size(); ++c) {
-    const Configuration& one = kernel.configurations[c];
-    if (!satisfied(one)) continue;
-    if (best == kNone) best = c;
-    const Configuration& other = kernel.configurations[best];
-    if (std::tie(one.time, one.scratch) < std::tie(other.time, other.scratch)) best = c;
-  }
-  check(best != kNone, "a placement satisfies the configuration that asks for least");
-  return best;
 }
 
 }  // namespace terrace::autotm

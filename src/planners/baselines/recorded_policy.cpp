@@ -11,9 +11,8 @@ std::vector<TierId> tiers_of_manager(const PlanRequest& request) {
   const Machine& machine = request.machine;
   std::vector<TierId> tiers;
   for (std::uint32_t i = 0; i < machine.tiers.size(); ++i) {
-    const bool linked = std::all_of(tiers.begin(), tiers.end(), [&](TierId other) {
-      return machine.link({i}, other) != nullptr && machine.link(other, {i}) != nullptr;
-    });
+    const bool linked = std::all_of(tiers.begin(), tiers.end(),
+                                    [&](TierId other) { return machine.is_linked_both_ways({i}, other); });
     if (linked && request.budget[i] >= machine.tiers[i].granularity) tiers.push_back({i});
   }
   return tiers;

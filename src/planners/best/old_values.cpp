@@ -10,10 +10,6 @@
 namespace terrace::best {
 namespace {
 
-bool is_linked(const Machine& machine, TierId tier) {
-  return machine.link({0}, tier) != nullptr && machine.link(tier, {0}) != nullptr;
-}
-
 std::uint32_t next_ticket(const Plan& plan) {
   std::uint32_t next = 0;
   for (const Instruction& instruction : plan.instructions) {
@@ -26,7 +22,7 @@ std::uint32_t next_ticket(const Plan& plan) {
 
 bool OldValues::possible(const Machine& machine) {
   for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
-    if (is_linked(machine, {tier})) return true;
+    if (machine.is_linked_both_ways({0}, {tier})) return true;
   }
   return false;
 }
@@ -85,7 +81,7 @@ class OldValues::Writing {
   Result<void> find_tier() {
     const Machine& machine = request_.machine;
     for (std::uint32_t i = 1; i < machine.tiers.size(); ++i) {
-      if (!is_linked(machine, {i})) continue;
+      if (!machine.is_linked_both_ways({0}, {i})) continue;
       Bytes end = round_up(draft_.needed[i], machine.tiers[i].granularity);
       offsets_.clear();
       for (const TensorId tensor : values_.tensors_) {

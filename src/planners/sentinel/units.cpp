@@ -133,7 +133,7 @@ class Grouper {
     for (const std::uint32_t i : order) {
       Unit& unit = units_.all[i];
       for (std::uint32_t tier = 1; tier < machine.tiers.size() && !unit.home; ++tier) {
-        if (machine.link({0}, {tier}) == nullptr || machine.link({tier}, {0}) == nullptr) continue;
+        if (!machine.is_linked_both_ways({0}, {tier})) continue;
         Bytes bytes{};
         for (const TensorId member : unit.tensors) {
           bytes += round_up(graph_[member].bytes, machine.tiers[tier].granularity);
