@@ -78,10 +78,10 @@ class Tier {
   /// The tier's queue, or nullptr for an addressable tier.
   virtual BlockQueue* blocks() noexcept { return nullptr; }
 
-  /// Called by a mover after it copied `amount` out of (read) or into (write) this addressable tier. Holds
-  /// the caller until a device of the declared rates would have done it; throws EnvironmentError where that
-  /// device would fail.
-  virtual void pace(Access access, Bytes amount);
+  /// Called by a mover after it copied `amount` out of (read) or into (write) this addressable tier during
+  /// the last `took`. Holds the caller until a device of the declared rates would have done it; throws
+  /// EnvironmentError where that device would fail.
+  virtual void pace(Access access, Bytes amount, Seconds took);
   /// Charges a kernel that ran for `took` and touched bytes here in place: holds the caller for what the
   /// declared rates would have needed beyond that.
   virtual void charge(Bytes read, Bytes written, Seconds took);

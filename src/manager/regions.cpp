@@ -1,6 +1,7 @@
 #include "terrace/regions.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/check.hpp"
@@ -191,11 +192,13 @@ bool ManagerCore::slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes
   std::byte* memory = tiers[tier.index]->memory();
   const bool overlap = from - to < size.count;
   if (overlap && memory == nullptr) return false;
+  const auto started = std::chrono::steady_clock::now();
+  const auto took = [&] { return Seconds(std::chrono::steady_clock::now() - started); };
   if (overlap) std::memmove(memory + to, memory + from, size.count);
   try {
     if (overlap) {
-      tiers[tier.index]->pace(Access::read, size);
-      tiers[tier.index]->pace(Access::write, size);
+      tiers[tier.index]->pace(Access::read, size, took());
+      tiers[tier.index]->pace(Access::write, size, took());
     } else {
       mover->move({Move{{tier, from, size}, {tier, to, size}}});
     }

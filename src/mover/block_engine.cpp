@@ -220,8 +220,9 @@ void BlockEngine::deliver(const DiskRequest& request) {
   const DiskTask& task = *request.task();
   if (Tier* memory = task.memory_tier()) {
     const auto offset = static_cast<std::uint64_t>(request.memory() - memory->memory());
+    // While the disk worked, memory could have, too, but for how long is not known here.
     pace_at(*memory, task.access() == Access::read ? Access::write : Access::read, {request.payload()},
-            offset);
+            Seconds{0}, offset);
   }
   request.task()->moved({request.payload()});
 }

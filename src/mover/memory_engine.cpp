@@ -174,8 +174,9 @@ void MemoryEngine::work(std::optional<Chunk> chunk, std::unique_lock<std::mutex>
 std::optional<Failure> MemoryEngine::carry(const Chunk& chunk) const {
   if (chunk.bytes.count == 0) return std::nullopt;
   try {
+    const auto started = std::chrono::steady_clock::now();
     copy(chunk);
-    pace(chunk);
+    pace(chunk, started);
     chunk.job->links.count(chunk.job->link, chunk.bytes);
     return std::nullopt;
   } catch (...) {
@@ -197,10 +198,12 @@ void MemoryEngine::copy(const Chunk& chunk) const {
   }
 }
 
-void MemoryEngine::pace(const Chunk& chunk) const {
+void MemoryEngine::pace(const Chunk& chunk, std::chrono::steady_clock::time_point started) const {
   const Move& move = chunk.job->moves[chunk.move];
-  pace_at(*tiers_[move.from.tier.index], Access::read, chunk.bytes, move.from.offset + chunk.position);
-  pace_at(*tiers_[move.to.tier.index], Access::write, chunk.bytes, move.to.offset + chunk.position);
+  const auto took = [&] { return Seconds(std::chrono::steady_clock::now() - started); };
+  pace_at(*tiers_[move.from.tier.index], Access::read, chunk.bytes, took(),
+          move.from.offset + chunk.position);
+  pace_at(*tiers_[move.to.tier.index], Access::write, chunk.bytes, took(), move.to.offset + chunk.position);
 }
 
 void MemoryEngine::finish(const Chunk& chunk, const std::optional<Failure>& failure) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -82,7 +83,7 @@ class MemoryEngine {
   // These do not.
   std::optional<Failure> carry(const Chunk& chunk) const;
   void copy(const Chunk& chunk) const;
-  void pace(const Chunk& chunk) const;
+  void pace(const Chunk& chunk, std::chrono::steady_clock::time_point started) const;
   void work(std::optional<Chunk> chunk, std::unique_lock<std::mutex>& lock);
 
   Destination& destination(const CopyJob& job) { return destinations_[job.link.to.index]; }

@@ -6,9 +6,9 @@
 
 namespace terrace {
 
-void pace_at(Tier& tier, Access access, Bytes amount, std::uint64_t offset) {
+void pace_at(Tier& tier, Access access, Bytes amount, Seconds took, std::uint64_t offset) {
   try {
-    tier.pace(access, amount);
+    tier.pace(access, amount, took);
   } catch (const EnvironmentError& error) {
     EnvironmentError::Place place = error.place();
     place.offset = offset;

@@ -8,6 +8,6 @@
 namespace terrace {
 
 /// tier.pace(), with the offset added to the EnvironmentError it may throw.
-void pace_at(Tier& tier, Access access, Bytes amount, std::uint64_t offset);
+void pace_at(Tier& tier, Access access, Bytes amount, Seconds took, std::uint64_t offset);
 
 }  // namespace terrace

@@ -13,8 +13,8 @@ class EmulatedTier final : public MemoryTier {
         pacer_(this->description().read_rate, this->description().write_rate, this->description().latency,
                clock) {}
 
-  void pace(Access access, Bytes amount) override {
-    access == Access::read ? pacer_.hold(amount, {}, Seconds{0}) : pacer_.hold({}, amount, Seconds{0});
+  void pace(Access access, Bytes amount, Seconds took) override {
+    access == Access::read ? pacer_.hold(amount, {}, took) : pacer_.hold({}, amount, took);
   }
   void charge(Bytes read, Bytes written, Seconds took) override { pacer_.hold(read, written, took); }
 

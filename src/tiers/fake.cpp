@@ -46,7 +46,7 @@ class AddressableFake final : public ScriptedTier {
 
   std::byte* memory() noexcept override { return mapping_.data(); }
 
-  void pace(Access access, Bytes amount) override {
+  void pace(Access access, Bytes amount, Seconds) override {
     const auto fate = script_.next(access);
     if (fate.delay > Seconds{0}) std::this_thread::sleep_for(fate.delay);
     if (!fate.fault) return;

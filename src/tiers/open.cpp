@@ -23,7 +23,7 @@ Result<void> validate(const TierSpec& spec) {
 
 }  // namespace
 
-void Tier::pace(Access, Bytes) {}
+void Tier::pace(Access, Bytes, Seconds) {}
 void Tier::charge(Bytes, Bytes, Seconds) {}
 
 Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {

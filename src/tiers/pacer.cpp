@@ -27,23 +27,21 @@ void Pacer::hold(Bytes read, Bytes written, Seconds took) {
   if (pieces == 0) return;
   const auto share = static_cast<double>(pieces);
   const Seconds read_time = read / read_.rate / share, write_time = written / write_.rate / share;
-  const Seconds late = begin(took > Seconds{0});
-  const std::optional<Seconds> started =
-      took > Seconds{0} ? std::optional(now() - took - late) : std::nullopt;
+  const Seconds late = begin();
+  const Seconds started = now() - took - late;
   Seconds end{}, planned{};
   for (std::uint64_t i = 0; i < pieces; ++i) {
     end = reserve(read_time, write_time, started);
     planned = sleep_off(end);
-    leave(read_time, write_time, planned);
   }
-  if (started) oversleep(now() - planned + std::min(late, planned - end));
+  oversleep(now() - planned + std::min(late, planned - end));
 }
 
-// Returns what an earlier operation overslept and this one may make up for.
-Seconds Pacer::begin(bool makes_up) {
+// Returns what earlier operations overslept and this one may make up for.
+Seconds Pacer::begin() {
   const std::lock_guard lock(mutex_);
   owed_latency_ += latency_;
-  return makes_up ? std::exchange(overslept_, Seconds{0}) : Seconds{0};
+  return std::exchange(overslept_, Seconds{0});
 }
 
 void Pacer::oversleep(Seconds time) {
@@ -51,27 +49,16 @@ void Pacer::oversleep(Seconds time) {
   overslept_ = std::min(overslept_ + time, kMostLateness);
 }
 
-// The next free time, beginning no earlier than the device can have been kept from working. Who does not know
-// when he started may have taken the credit; to others it would be time in which nobody asked for anything.
-Seconds Pacer::Lane::reserve(Seconds time, Seconds now, std::optional<Seconds> started) {
-  const Seconds idle_limit = now - kCredit;
-  if (left_at < idle_limit || free_at >= idle_limit) late_since = Seconds::max();
-  const Seconds earliest = std::min(started.value_or(idle_limit), std::max(late_since, now - kMostLateness));
+Seconds Pacer::Lane::reserve(Seconds time, Seconds earliest) {
   return free_at = std::max(free_at, earliest) + time;
 }
 
-void Pacer::Lane::leave(Seconds planned, Seconds now) {
-  left_at = now;
-  if (now > planned) late_since = std::min(late_since, planned);
-}
-
 // Both directions work at the same time: returns when the later one ends.
-Seconds Pacer::reserve(Seconds read, Seconds write, std::optional<Seconds> started) {
+Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
   const std::lock_guard lock(mutex_);
-  const Seconds time = now();
   Seconds end = Seconds::min();
-  if (read > Seconds{0}) end = std::max(end, read_.reserve(read, time, started));
-  if (write > Seconds{0}) end = std::max(end, write_.reserve(write, time, started));
+  if (read > Seconds{0}) end = std::max(end, read_.reserve(read, started));
+  if (write > Seconds{0}) end = std::max(end, write_.reserve(write, started));
   return end;
 }
 
@@ -85,13 +72,6 @@ Seconds Pacer::sleep_off(Seconds end) {
   }
   if (until > time) clock_.sleep_until(origin_ + std::chrono::ceil<Clock::Time>(until));
   return until;
-}
-
-void Pacer::leave(Seconds read, Seconds write, Seconds planned) {
-  const std::lock_guard lock(mutex_);
-  const Seconds time = now();
-  if (read > Seconds{0}) read_.leave(planned, time);
-  if (write > Seconds{0}) write_.leave(planned, time);
 }
 
 }  // namespace terrace

@@ -1,18 +1,15 @@
 // Pacer: makes fast memory behave as slow as a device of declared rates.
 //
-// Each direction is a lane of virtual time. Bytes reserve their time on the lane, one after another, and
-// their owner sleeps until the end of what he reserved: in the long run no more pass than the rate allows,
-// however many threads take part. Large amounts reserve piece by piece, so that all get their turn.
-//   credit    how far back a reservation may begin where nobody says how long the copy itself took. Time
-//             idled away beyond it is lost, as on a real device.
-//   lateness  a sleeper woken late did not idle: that time may be used after all, up to a limit, by whoever
-//             goes on at once. Without it a busy computer would emulate a slower device. Kernels, which say
-//             how long they took, hand on the very amount, since others that use nothing here run between.
-// Latency is owed once per operation and slept off in doses that a computer can sleep. Thread-safe.
+// Each direction is a lane of virtual time. Bytes reserve their time on the lane, one after another, from
+// when their owner began with them, and he sleeps until the end of what he reserved: in the long run no more
+// pass than the rate allows, however many threads take part. Large amounts reserve piece by piece, so that
+// all get their turn. Time in which nobody asked for anything is lost, as on a real device. Time that a
+// sleeper overslept is not: the next ones may begin earlier by that amount, up to a limit. Without it a busy
+// computer would emulate a slower device. Latency is owed once per operation and slept off in doses that a
+// computer can sleep. Thread-safe.
 #pragma once
 
 #include <mutex>
-#include <optional>
 
 #include "base/clock.hpp"
 #include "terrace/bytes.hpp"
@@ -21,32 +18,27 @@ namespace terrace {
 
 class Pacer {
  public:
-  static constexpr Seconds kCredit{2e-3}, kMostLateness{20e-3};
+  static constexpr Seconds kMostLateness{20e-3};
 
   /// The clock outlives the pacer. pre: rates are positive.
   Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& clock);
 
-  /// One operation that moved these bytes during the last `took` (0: not known): returns when the device
-  /// would be done.
+  /// One operation that moved these bytes during the last `took`: returns when the device would be done.
   void hold(Bytes read, Bytes written, Seconds took);
 
  private:
   struct Lane {
     BytesPerSecond rate;
-    Seconds free_at{0};                   ///< the end of everything reserved
-    Seconds left_at{0};                   ///< when somebody last left hold()
-    Seconds late_since = Seconds::max();  ///< the start of the lateness not yet made up for
+    Seconds free_at{0};  ///< the end of everything reserved
 
-    Seconds reserve(Seconds time, Seconds now, std::optional<Seconds> started);
-    void leave(Seconds planned, Seconds now);
+    Seconds reserve(Seconds time, Seconds earliest);
   };
 
   Seconds now() const;
-  Seconds begin(bool makes_up);
-  void oversleep(Seconds time);
-  Seconds reserve(Seconds read, Seconds write, std::optional<Seconds> started);
+  Seconds begin();
+  Seconds reserve(Seconds read, Seconds write, Seconds started);
   Seconds sleep_off(Seconds end);
-  void leave(Seconds read, Seconds write, Seconds planned);
+  void oversleep(Seconds time);
 
   Clock& clock_;
   const Clock::Time origin_;
@@ -55,7 +47,7 @@ class Pacer {
   std::mutex mutex_;  // guards all below; never held while sleeping
   Lane read_, write_;
   Seconds owed_latency_{0};
-  Seconds overslept_{0};
+  Seconds overslept_{0};  ///< not yet made up for
 };
 
 }  // namespace terrace

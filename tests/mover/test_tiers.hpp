@@ -48,7 +48,7 @@ class WatchedMemory final : public Tier {
   }
   const TierDescription& description() const noexcept override { return description_; }
   std::byte* memory() noexcept override { return bytes_.data(); }
-  void pace(Access access, Bytes amount) override {
+  void pace(Access access, Bytes amount, Seconds) override {
     if (on_pace) on_pace(access, amount);
   }
 

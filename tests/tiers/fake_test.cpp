@@ -18,7 +18,7 @@ std::unique_ptr<FakeTier> fake(const char* spec) { return make_fake_tier(parse_t
 
 int cause_of_pace(FakeTier& tier, Access access) {
   try {
-    tier.pace(access, 64_B);
+    tier.pace(access, 64_B, Seconds{0});
     return 0;
   } catch (const EnvironmentError& error) {
     EXPECT_EQ(error.place().tier, tier.description().name);

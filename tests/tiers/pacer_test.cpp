@@ -35,7 +35,7 @@ class PacerTest : public testing::Test {
     const Seconds start = now();
     for (;;) {
       clock_.work(copy);
-      access == Access::read ? pacer.hold(chunk, {}, Seconds{0}) : pacer.hold({}, chunk, Seconds{0});
+      access == Access::read ? pacer.hold(chunk, {}, copy) : pacer.hold({}, chunk, copy);
       const auto window = static_cast<std::size_t>((now() - start) / Seconds{0.1});
       if (window >= done.size()) return done;
       done[window] += static_cast<double>(chunk.count);
@@ -135,12 +135,11 @@ TEST_F(PacerTest, ALargeOperationLeavesTurnsToSmallOnes) {
   EXPECT_LT(small.count(), 5 * (1_MiB / kRead).count());
 }
 
-TEST_F(PacerTest, IdleTimeEarnsNoMoreThanTheCredit) {
+TEST_F(PacerTest, IdleTimeEarnsNothing) {
   Pacer pacer(kRead, kWrite, Seconds{0}, clock_);
   clock_.work(3600s);
   const Bytes amount = 1_GB;
-  const Seconds needed = amount / kWrite;
-  EXPECT_GE(time(pacer, {}, amount), needed - Pacer::kCredit);
+  EXPECT_GE(time(pacer, {}, amount), amount / kWrite);
 }
 
 class BusyComputer : public PacerTest {
@@ -154,13 +153,23 @@ TEST_F(BusyComputer, WakingLateDoesNotLowerTheRate) {
   EXPECT_NEAR(std::accumulate(done.begin(), done.end(), 0.0) / (2 * kRead.value), 1, 0.02);
 }
 
-TEST_F(BusyComputer, IdleTimeAfterWakingLateEarnsNoMoreThanTheCredit) {
+TEST_F(BusyComputer, IdleTimeAfterWakingLateEarnsNoMoreThanTheLateness) {
   for (int i = 0; i < 100; ++i) {
     Pacer pacer(kRead, kWrite, Seconds{0}, clock_);
-    pacer.hold({}, 1_MiB * static_cast<std::uint64_t>(1 + i), Seconds{0});
+    const Bytes first = 1_MiB * static_cast<std::uint64_t>(1 + i);
+    const Seconds late = time(pacer, {}, first) - first / kWrite;
     clock_.work(15ms);
-    EXPECT_GE(time(pacer, {}, 20_MB), 20_MB / kWrite - Pacer::kCredit);
+    EXPECT_GE(time(pacer, {}, 20_MB).count(), (20_MB / kWrite - late).count() - 1e-6);
   }
+}
+
+TEST_F(BusyComputer, NobodyMakesUpForMoreThanTheLimit) {
+  VirtualClock slow({1s, 1s});
+  Pacer pacer(kRead, kWrite, Seconds{0}, slow);
+  pacer.hold({}, 1_MB, Seconds{0});
+  const Clock::Time before = slow.now();
+  pacer.hold({}, 100_MB, Seconds{0});
+  EXPECT_GE(Seconds(slow.now() - before), 100_MB / kWrite - Pacer::kMostLateness);
 }
 
 TEST_F(PacerTest, AKernelIsHeldForWhatItsOwnTimeDidNotCover) {
@@ -194,7 +203,7 @@ TEST_F(PacerTest, ChargesCountAgainstCopies) {
   Pacer pacer(kRead, kWrite, Seconds{0}, clock_);
   clock_.work(10s);
   pacer.hold(400_MB, {}, Seconds{0.11});  // the lane was busy with it for 0.1 of the 0.11 s
-  EXPECT_NEAR(time(pacer, 400_MB, {}).count(), 0.1 - Pacer::kCredit.count(), 0.001);
+  EXPECT_NEAR(time(pacer, 400_MB, {}).count(), 0.1, 0.001);
 }
 
 TEST_F(PacerTest, NothingCostsNothing) {
@@ -215,12 +224,11 @@ TEST_F(PacerTest, TheEmulatedTierPacesByItsSpec) {
     clock_.work(10s);
     const Seconds before = now();
     call();
-    return (now() - before + Pacer::kCredit).count();
+    return (now() - before).count();
   };
-  EXPECT_NEAR(timed([&] { tier->pace(Access::read, 400_MB); }), 0.1, 0.001);
-  EXPECT_NEAR(timed([&] { tier->pace(Access::write, 400_MB); }), 0.4, 0.001);
-  EXPECT_NEAR(timed([&] { tier->charge(400_MB, 400_MB, Seconds{0.1}); }), 0.3 + Pacer::kCredit.count(),
-              0.001);
+  EXPECT_NEAR(timed([&] { tier->pace(Access::read, 400_MB, Seconds{0}); }), 0.1, 0.001);
+  EXPECT_NEAR(timed([&] { tier->pace(Access::write, 400_MB, Seconds{0}); }), 0.4, 0.001);
+  EXPECT_NEAR(timed([&] { tier->charge(400_MB, 400_MB, Seconds{0.1}); }), 0.3, 0.001);
 }
 
 }  // namespace
