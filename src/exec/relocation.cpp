@@ -141,7 +141,7 @@ void Relocation::run() {
   initialise_constants(to_.graph, to_.store);
 }
 
-/// What it is to be stored as; before that the largest part that cannot be read in place.
+/// For the value as it is to be stored, and before that for the largest part that is on a disk.
 Bytes Relocation::room_for(const Item& item) const {
   Bytes sum{0}, largest{0};
   for (const TensorId part : item.to) sum += to_.graph[part].bytes;
