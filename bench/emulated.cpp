@@ -38,8 +38,9 @@ enum class Paced { no, yes };
 void copy_chunk(Tier& slow, Tier& fast, Access access, std::uint64_t offset, Paced paced) {
   std::byte *from = fast.memory() + offset, *to = slow.memory() + offset;
   if (access == Access::read) std::swap(from, to);
+  const auto start = steady_clock().now();
   std::memcpy(to, from, kChunk.count);
-  if (paced == Paced::yes) slow.pace(access, kChunk);
+  if (paced == Paced::yes) slow.pace(access, kChunk, steady_clock().now() - start);
 }
 
 struct Window {

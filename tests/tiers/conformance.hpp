@@ -140,9 +140,9 @@ TEST_P(TierConformance, TwoOfTheSameSpecAreIndependent) {
 }
 
 TEST_P(TierConformance, PacingAndChargingReturn) {
-  tier_->pace(Access::read, Bytes{4096});
-  tier_->pace(Access::write, Bytes{4096});
-  tier_->pace(Access::write, Bytes{0});
+  tier_->pace(Access::read, Bytes{4096}, Seconds{0});
+  tier_->pace(Access::write, Bytes{4096}, Seconds{0});
+  tier_->pace(Access::write, Bytes{0}, Seconds{0});
   tier_->charge(Bytes{4096}, Bytes{4096}, Seconds{1e-6});
   tier_->charge(Bytes{0}, Bytes{0}, Seconds{0});
 }
