@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 /// "Terr", in the file's header, tells our files from those of other programs.
 constexpr std::int64_t kApplication = 0x54657272;
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 constexpr const char* kSchema =
     "BEGIN IMMEDIATE;"
     "CREATE TABLE IF NOT EXISTS kernel_time (kernel TEXT NOT NULL, compute TEXT NOT NULL, cold REAL NOT NULL,"

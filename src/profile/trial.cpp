@@ -90,11 +90,11 @@ std::vector<Charge> charges(const Graph& graph, const Kernel& kernel, std::span<
   return all;
 }
 
-/// What Tier::charge() makes of it in the long run: both directions at once, then the latency.
+/// What Tier::charge() makes of it in the long run: one direction after the other, then the latency.
 Seconds charged(Seconds took, const std::vector<Charge>& charges) {
   for (const Charge& charge : charges) {
     const TierDescription& tier = *charge.tier;
-    took = std::max({took, charge.read / tier.read_rate, charge.written / tier.write_rate}) + tier.latency;
+    took = std::max(took, charge.read / tier.read_rate + charge.written / tier.write_rate) + tier.latency;
   }
   return took;
 }

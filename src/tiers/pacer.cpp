@@ -53,13 +53,13 @@ Seconds Pacer::Lane::reserve(Seconds time, Seconds earliest) {
   return free_at = std::max(free_at, earliest) + time;
 }
 
-// Both directions work at the same time: returns when the later one ends.
+// Who reads and writes takes turns with himself and keeps both directions: memory has one way to the cores.
 Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
   const std::lock_guard lock(mutex_);
-  Seconds end = Seconds::min();
-  if (read > Seconds{0}) end = std::max(end, read_.reserve(read, started));
-  if (write > Seconds{0}) end = std::max(end, write_.reserve(write, started));
-  return end;
+  if (write == Seconds{0}) return read_.reserve(read, started);
+  if (read == Seconds{0}) return write_.reserve(write, started);
+  read_.free_at = std::max(read_.free_at, write_.free_at);
+  return write_.free_at = read_.reserve(read + write, started);
 }
 
 // Sleeps until `end` and for the latency owed; returns when it should have woken.
