@@ -141,7 +141,7 @@ class RemadeSearch {
     if (step.runs_again() == 0) return false;
     --left_;
     auto planning = std::make_unique<RemadePlanning>(std::move(step));
-    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed})))
+    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed, false})))
       return false;
     chosen_ = std::move(planning);
     choice_ = choice;

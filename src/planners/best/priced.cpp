@@ -22,6 +22,8 @@ constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
 /// In uses of tensors.
 constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
 constexpr std::uint64_t kTryWork = 50'000;
+/// Few of them find nothing in a large graph.
+constexpr std::uint64_t kExchangeWork = 2'000'000, kLeastExchanges = 100, kMostExchanges = 2000;
 
 bounds::Prices prices_of(const bounds::Problem& problem) {
   bounds::Ascent ascent(problem, bounds::Again::no);
@@ -94,6 +96,9 @@ Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   Placement placement(problem_, copies_, capacity);
   SplitMix random(recipe.seed);
   for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, recipe.order, random);
+  const std::uint64_t exchanges = kExchangeWork / std::max<std::size_t>(problem_.uses.size(), 1);
+  if (recipe.exchanges && exchanges >= kLeastExchanges)
+    placement.exchange(std::min(exchanges, kMostExchanges), random);
   return placement;
 }
 
@@ -154,7 +159,7 @@ Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   const sentinel::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
   sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
-                                   sentinel::FetchOrder::use, view_.kernels());
+                                   sentinel::FetchOrder::use, view_.kernels(), sentinel::Stores::ahead);
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
 }
 

@@ -13,7 +13,7 @@ constexpr std::size_t kLookahead = 64;
 
 MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
                                  Schedule schedule, Bytes capacity, const IntervalEnd& end, FetchOrder order,
-                                 std::uint32_t ahead)
+                                 std::uint32_t ahead, Stores stores)
     : view_(view),
       graph_(view.request.graph),
       machine_(view.request.machine),
@@ -36,6 +36,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
     if (unit.tensors.size() > 1) writer_.keep_together(unit.tensors);
   }
   for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) needed_[i] = view.uses.first_reads({i});
+  if (stores == Stores::ahead) plan_stores();
 }
 
 Result<Draft> MigrationWriter::write(PackingEffort effort) {
@@ -81,6 +82,7 @@ Result<void> MigrationWriter::run(std::uint32_t kernel) {
   begin_visits(kernel);
   fetch_ahead(kernel);
   if (kernel < view_.kernels()) {
+    if (auto stored = store_ahead(kernel); !stored) return stored;
     if (auto computed = compute(kernel); !computed) return computed;
   }
   return end_visits(kernel);
