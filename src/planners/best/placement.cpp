@@ -105,9 +105,11 @@ void Placement::take(std::size_t t, double sign) {
   bounds::follow(problem_, tensor, paths_[t], taker);
 }
 
-void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& random) {
-  std::vector<std::size_t> order(paths_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& random, double least) {
+  std::vector<std::size_t> order;
+  for (std::size_t t = 0; t < paths_.size(); ++t) {
+    if (problem_.tensors[t].bytes >= least) order.push_back(t);
+  }
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (dearness_[a] != dearness_[b]) return dearness_[a] > dearness_[b];

@@ -33,8 +33,8 @@ class Placement {
   /// for each of its tensors.
   Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity);
 
-  /// Every tensor chooses anew; of one size in random order.
-  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random);
+  /// Every tensor of so many bytes chooses anew; of one size in random order.
+  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random, double least = 0);
 
   /// Seconds of the step, as far as blocks of it tell, and what does not fit at a price above all.
   double cost() const;

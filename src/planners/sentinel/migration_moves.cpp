@@ -43,7 +43,7 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
   }
   if (!leaving.tickets.empty()) leaving.late = kernel_at(leaving.end, next_kernel);
   state.leaving = true;
-  const bool at_once = leaving.tickets.empty();
+  const bool at_once = leaving.end <= now_;
   if (leaving.late > next_kernel) schedule_.planned.add(next_kernel, leaving.late - 1, size_of(u));
   leaving_.push_back(std::move(leaving));
   if (at_once) finish_leaving(leaving_.size() - 1, next_kernel);

@@ -12,22 +12,29 @@ void MigrationWriter::plan_stores() {
   for (std::uint32_t v = 0; v < visits_.all.size(); ++v) {
     const Visit& last = visits_.all[v];
     const Unit& unit = units_.all[last.unit];
-    const bool goes_on = last.next != kNever || unit.persistent;
-    if (schedule_.in_place[v] || schedule_.stays[v] || !goes_on || unit.tensors.size() > 1 || !unit.home)
-      continue;
+    if (schedule_.in_place[v] || schedule_.stays[v] || unit.tensors.size() > 1 || !unit.home) continue;
+    if (last.last >= view_.kernels() || !is_read_later(unit.tensors.front(), last.last)) continue;
     std::uint32_t first = v;
     while (!visits_.all[first].writes && visits_.all[first].previous != kNever &&
            schedule_.stays[visits_.all[first].previous])
       first = visits_.all[first].previous;
     const std::uint32_t earliest = visits_.all[first].last + (visits_.all[first].writes ? 1 : 0);
-    if (earliest > last.last || last.last >= view_.kernels()) continue;
+    if (earliest > last.last) continue;
     const Seconds takes = time_beside_kernels(*machine_.link({0}, *unit.home), unit.size);
     const Seconds begin = view_.begin[last.last + 1] - takes;
     const auto found =
         std::upper_bound(view_.begin.begin() + earliest, view_.begin.begin() + last.last, begin);
     const auto kernel = static_cast<std::uint32_t>(found - view_.begin.begin());
-    stores_[kernel > earliest ? kernel - 1 : earliest].push_back(last.unit);
+    stores_[kernel > earliest ? kernel - 1 : earliest].push_back({last.unit, last.last});
   }
+}
+
+/// pre: the kernel uses the tensor
+bool MigrationWriter::is_read_later(TensorId tensor, std::uint32_t kernel) const {
+  const auto uses = view_.uses.of(kernel);
+  const auto use =
+      std::find_if(uses.begin(), uses.end(), [&](const Use& one) { return one.tensor == tensor; });
+  return use->next != kNever ? use->next_reads : graph_[tensor].persistent;
 }
 
 bool MigrationWriter::is_storable(std::uint32_t u) const {
@@ -38,20 +45,18 @@ bool MigrationWriter::is_storable(std::uint32_t u) const {
 }
 
 /// Where links are busy with what has left already, that goes first.
-Result<void> MigrationWriter::store_ahead(std::uint32_t kernel) {
-  if (stores_.empty()) return {};
+void MigrationWriter::store_ahead(std::uint32_t kernel) {
+  if (stores_.empty()) return;
   due_.insert(due_.end(), stores_[kernel].begin(), stores_[kernel].end());
   while (!due_.empty()) {
-    const std::uint32_t u = due_.front();
-    if (is_storable(u)) {
+    const auto [u, last] = due_.front();
+    if (kernel <= last && is_storable(u)) {
       const auto spill = spill_tier(units_.all[u]);
-      if (!spill) return spill.error();
-      if (free_at_[lane({0}, *spill)] > now_) return {};
-      store(u, *spill);
+      if (spill && free_at_[lane({0}, *spill)] > now_) return;
+      if (spill) store(u, *spill);  // else there may be room when it leaves
     }
     due_.pop_front();
   }
-  return {};
 }
 
 void MigrationWriter::store(std::uint32_t u, TierId to) {

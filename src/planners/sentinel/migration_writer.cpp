@@ -82,7 +82,7 @@ Result<void> MigrationWriter::run(std::uint32_t kernel) {
   begin_visits(kernel);
   fetch_ahead(kernel);
   if (kernel < view_.kernels()) {
-    if (auto stored = store_ahead(kernel); !stored) return stored;
+    store_ahead(kernel);
     if (auto computed = compute(kernel); !computed) return computed;
   }
   return end_visits(kernel);

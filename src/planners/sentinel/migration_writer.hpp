@@ -44,6 +44,10 @@ class MigrationWriter {
     Seconds end;
     std::uint32_t late;  ///< the first kernel at which it is expected to be gone
   };
+  /// A unit that is to be written to its home, beside this kernel at the latest.
+  struct Store {
+    std::uint32_t unit, last;
+  };
   struct State {
     std::uint32_t visit = kNever;  ///< begun last
     std::uint32_t regions = 0;     ///< in fast memory
@@ -66,7 +70,8 @@ class MigrationWriter {
   bool is_better_left(std::uint32_t visit, Seconds arrival, Seconds needed) const;
   void leave_in_slow(std::uint32_t visit);
   void plan_stores();
-  Result<void> store_ahead(std::uint32_t kernel);
+  void store_ahead(std::uint32_t kernel);
+  bool is_read_later(TensorId tensor, std::uint32_t kernel) const;
   bool is_storable(std::uint32_t unit) const;
   void store(std::uint32_t unit, TierId to);
   Result<void> compute(std::uint32_t kernel);
@@ -115,10 +120,9 @@ class MigrationWriter {
   std::vector<bool> slow_home_;        ///< by unit: its slower regions are there from step to step
   std::deque<std::uint32_t> awaited_;  ///< visits whose units are to be fetched, in order
   std::deque<Leaving> leaving_;
-  std::vector<std::vector<std::uint32_t>>
-      stores_;                     ///< by kernel: units to be written to their homes beside it
-  std::deque<std::uint32_t> due_;  ///< units to be written to their homes as soon as links are free
-  std::vector<Seconds> free_at_;   ///< of each tier's lanes, out and in
+  std::vector<std::vector<Store>> stores_;  ///< by kernel: those that are to begin beside it
+  std::deque<Store> due_;                   ///< those that begin as soon as links are free
+  std::vector<Seconds> free_at_;            ///< of each tier's lanes, out and in
   std::vector<Case> cases_;
   std::vector<Seconds> waited_;
   Seconds now_{0};
