@@ -37,7 +37,9 @@ double step_of(const Graph& graph) {
   EXPECT_TRUE(plan.ok());
   if (!plan) return 0;
   EXPECT_TRUE(violations(planned.graph, planned.machine, *plan).empty());
-  return simulate(planned.graph, planned.machine, planned.profile, *plan).step.count();
+  const Seconds step = simulate(planned.graph, planned.machine, planned.profile, *plan).step;
+  EXPECT_LE(step_bound(request).moving, step) << "the bound knows of it";
+  return step.count();
 }
 
 TEST(Stores, AreHiddenBesideTheKernelsThatStillRead) {
