@@ -31,7 +31,9 @@ Graph makes_way(bool read_is_written) {
 }
 
 double step_of(const Graph& graph) {
-  const Planned planned(graph, rig_machine(static_cast<double>(kMega), false));
+  Machine machine = rig_machine(static_cast<double>(kMega), true);
+  machine.tiers[1].read = machine.tiers[1].write = {0.1 * kMega};  // so that no kernel wants to use it there
+  const Planned planned(graph, machine);
   const PlanRequest request = planned.request(kMega + kMega / 2);
   const auto plan = PricedPlanning(request).plan({});
   EXPECT_TRUE(plan.ok());

@@ -42,16 +42,16 @@ struct Placement::Taker {
     for (std::uint32_t m = first; m < end; ++m) to.used_[m] += sign * bytes;
   }
   void copy_out(const bounds::When& when) const {
-    const double beside = sign * when.beside * copy.out;
+    const double share = to.hides_ ? when.beside : 1, beside = sign * share * copy.out;
     to.out_busy_[when.block] += beside;
     to.kernels_[when.block] += lost(to.problem_.out, beside);
-    to.wait(when, sign * (1 - when.beside) * copy.out);
+    to.wait(when, sign * (1 - share) * copy.out);
   }
   void copy_in(const bounds::When& when) const {
-    const double beside = sign * when.beside * copy.in;
+    const double share = to.hides_ ? when.beside : 1, beside = sign * share * copy.in;
     to.in_busy_[when.block] += beside;
     to.kernels_[when.block] += lost(to.problem_.in, beside);
-    to.wait(when, sign * (1 - when.beside) * copy.in);
+    to.wait(when, sign * (1 - share) * copy.in);
   }
   void again(std::uint32_t, double) const {}
   void slow(std::uint32_t operand) const {
@@ -68,6 +68,7 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
     : problem_(problem),
       copies_(copies),
       capacity_(capacity),
+      hides_(problem.addressable),
       finder_(problem),
       own_(problem),
       priced_(problem, own_),
@@ -128,7 +129,7 @@ void Placement::settle(std::size_t t, const Prices& prices, Trust trust) {
   price_memory(tensor, prices, trust.memory);
   price_links(t, prices, trust.link);
   price_operands(tensor);
-  priced_.pace = {begin_, copies_[t].out, copies_[t].in};
+  if (hides_) priced_.pace = {begin_, copies_[t].out, copies_[t].in};
   const bounds::TensorPath& path = finder_.cheapest(tensor, own_, priced_, bounds::Again::no);
   const double pinned = priced_.hold(0, problem_.moments()) * tensor.bytes;
   pinned_[t] = tensor.persistent && pinned <= path.price;
@@ -252,8 +253,8 @@ void Placement::price_links(std::size_t t, const Prices& prices, double trust) {
     };
     priced_.out[b] = price(out_busy_, prices.out[b], problem_.out, copies_[t].out);
     priced_.in[b] = price(in_busy_, prices.in[b], problem_.in, copies_[t].in);
-    priced_.pause_out[b] = copies_[t].out / bytes;
-    priced_.pause_in[b] = copies_[t].in / bytes;
+    priced_.pause_out[b] = hides_ ? copies_[t].out / bytes : priced_.out[b];
+    priced_.pause_in[b] = hides_ ? copies_[t].in / bytes : priced_.in[b];
   }
 }
 

@@ -64,6 +64,9 @@ class Placement {
   const bounds::Problem& problem_;
   const std::vector<CopyTime>& copies_;
   double capacity_;
+  /// Whether copies are expected to be done beside kernels. Where these use fast memory alone, links are what
+  /// they wait for: then how long copies take compared with kernels tells nothing.
+  bool hides_;
   bounds::Paths finder_;
   bounds::Prices own_;     ///< of operands
   bounds::Priced priced_;  ///< of the tensor that chooses

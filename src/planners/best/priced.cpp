@@ -163,8 +163,10 @@ Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   const bool large = request_.graph.kernels.size() > kLargeGraph;
   const sentinel::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
+  // Where links are what kernels wait for, what leaves first goes first.
+  const auto stores = problem_.addressable ? sentinel::Stores::ahead : sentinel::Stores::when_leaving;
   sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
-                                   sentinel::FetchOrder::use, view_.kernels(), sentinel::Stores::ahead);
+                                   sentinel::FetchOrder::use, view_.kernels(), stores);
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
 }
 
