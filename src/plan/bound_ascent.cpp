@@ -35,7 +35,9 @@ Ascent::Ascent(const Problem& problem, Again again)
   kinds_ = {{&Prices::memory, &Relaxation::Broken::memory},
             {&Prices::operand, &Relaxation::Broken::operand},
             {&Prices::out, &Relaxation::Broken::out},
-            {&Prices::in, &Relaxation::Broken::in}};
+            {&Prices::in, &Relaxation::Broken::in},
+            {&Prices::pause_out, &Relaxation::Broken::pause_out},
+            {&Prices::pause_in, &Relaxation::Broken::pause_in}};
 }
 
 double Ascent::take() {
@@ -61,10 +63,14 @@ void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings
     prices_.out[b] = b <= here ? out : 0;
     prices_.in[b] = b >= here ? in : 0;
   }
-  prices_.limit(problem_);  // both directions have a price in the block that is looked from
+  prices_.limit(problem_);     // both directions have a price in the block that is looked from
+  if (again_ == Again::yes) {  // a pause that copies take up would let things be computed again for nothing
+    std::fill(prices_.pause_out.begin(), prices_.pause_out.end(), 0.0);
+    std::fill(prices_.pause_in.begin(), prices_.pause_in.end(), 0.0);
+  }
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
     const BoundKernel& kernel = problem_.kernels[k];
-    const double weight = 1 - prices_.weight(problem_, problem_.block_of[k]);
+    const double weight = 1 - prices_.weight(problem_, problem_.block_of[k], Part::run);
     for (std::uint32_t i = kernel.operands; i < kernel.operands_end; ++i) prices_.operand[i] *= weight;
   }
   double& price = prices_.memory[moment];
@@ -81,8 +87,8 @@ void Ascent::set_units() {
   for (const double price : best_prices_.memory) most = std::max(most, price);
   kinds_[0].unit.assign(problem_.moments(), kMemoryShare * most);
   for (const SlowOperand& operand : problem_.operands) kinds_[1].unit.push_back(operand.seconds);
-  kinds_[2].unit.assign(problem_.blocks(), kLinkUnit);
-  kinds_[3].unit.assign(problem_.blocks(), kLinkUnit);
+  for (std::size_t link = 2; link < kinds_.size(); ++link)
+    kinds_[link].unit.assign(problem_.blocks(), kLinkUnit);
   for (Kind& kind : kinds_) {
     kind.mean.resize(kind.unit.size());
     kind.velocity.resize(kind.unit.size());

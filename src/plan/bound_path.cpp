@@ -48,7 +48,10 @@ Prices::Prices(const Problem& problem)
     : memory(problem.kernels.size()),
       operand(problem.operands.size()),
       out(problem.blocks()),
-      in(problem.blocks()) {
+      in(problem.blocks()),
+      pause_out(problem.blocks(), 1.0),
+      pause_in(problem.blocks(), 1.0) {
+  limit(problem);
   // So that no kernel gains by having an operand in slower memory.
   for (const BoundKernel& kernel : problem.kernels) {
     for (std::uint32_t i = kernel.operands; i < kernel.operands_end; ++i)
@@ -57,90 +60,142 @@ Prices::Prices(const Problem& problem)
 }
 
 /// One direction alone is busy all the time at most; both have their shares of the rates at once.
-double Prices::weight(const Problem& problem, std::uint32_t block) const {
-  return std::max({out[block], in[block], problem.out.both * out[block] + problem.in.both * in[block]});
+double Prices::weight(const Problem& problem, std::uint32_t block, Part part) const {
+  const double one = part == Part::run ? out[block] : pause_out[block];
+  const double other = part == Part::run ? in[block] : pause_in[block];
+  return std::max({one, other, problem.out.both * one + problem.in.both * other});
 }
 
 void Prices::limit(const Problem& problem) {
   for (std::uint32_t b = 0; b < problem.blocks(); ++b) {
-    const double all = weight(problem, b);
-    if (all > 1) out[b] /= all, in[b] /= all;
+    const double run = weight(problem, b, Part::run), pause = weight(problem, b, Part::pause);
+    if (run > 1) out[b] /= run, in[b] /= run;
+    if (pause > 1) pause_out[b] /= pause, pause_in[b] /= pause;
   }
 }
 
 Priced::Priced(const Problem& problem, const Prices& prices) {
   until.push_back(0);
   for (const double price : prices.memory) until.push_back(until.back() + price);
+  const auto left = [&](std::uint32_t b, Part part) {
+    const double rest = 1 - prices.weight(problem, b, part);
+    check(rest > -kRounding, "links take up no more than all of a block's time");
+    return std::max(rest, 0.0);  // below zero, what cannot be made again would seem free
+  };
+  const auto copy = [&](double price, const Direction& way, double rest) {
+    return problem.linked ? price * way.busy + rest * way.cost : kNot;
+  };
   for (std::uint32_t b = 0; b < problem.blocks(); ++b) {
-    const double left = 1 - prices.weight(problem, b);
-    check(left > -kRounding, "links take up no more than all of a block's time");
-    weight.push_back(std::max(left, 0.0));  // below zero, what cannot be made again would seem free
-    least_weight = std::min(least_weight, weight[b]);
-    out.push_back(problem.linked ? prices.out[b] * problem.out.busy + weight[b] * problem.out.cost : kNot);
-    in.push_back(problem.linked ? prices.in[b] * problem.in.busy + weight[b] * problem.in.cost : kNot);
-    if (in[b] < in[least_in]) least_in = b;
+    weight.push_back(left(b, Part::run));
+    pause_weight.push_back(left(b, Part::pause));
+    least_weight = std::min(least_weight, pause_weight[b]);
+    out.push_back(copy(prices.out[b], problem.out, weight[b]));
+    in.push_back(copy(prices.in[b], problem.in, weight[b]));
+    pause_out.push_back(copy(prices.pause_out[b], problem.out, pause_weight[b]));
+    pause_in.push_back(copy(prices.pause_in[b], problem.in, pause_weight[b]));
   }
 }
 
-/// `from`: the kernel of the use before, or kNever. `stored`: the cheapest block to copy it out so far.
-Gap Paths::gap(std::uint32_t from, std::uint32_t until, const When& stored, const Making& making,
-               const Priced& priced) const {
-  const std::uint32_t first = from == kNever ? 0 : from + 1;
-  const std::uint32_t begin = from == kNever ? 0 : problem_.block_of[from], end = problem_.block_of[until];
-  Gap gap{first, until, first < until ? priced.hold(first, until) : 0, stored, stored, {}, {}, {}, making};
-  gap.out.moment = first;
-  for (std::uint32_t b = begin + 1; b <= end; ++b) {
-    if (priced.out[b] < gap.stored.price) gap.stored = {priced.out[b], b, until};
-    const std::uint32_t gone = problem_.block_begin[b];
-    const double held = priced.hold(first, gone);
-    if (held >= gap.out.price) continue;
-    if (held + priced.out[b] < gap.out.price) gap.out = {held + priced.out[b], b, gone};
+Gap Paths::gap(const Begin& begin, std::uint32_t until, const Priced& priced) const {
+  Gap gap{begin.first,  until,       priced.hold(begin.first, until), begin.stored, begin.stored, {}, {}, {},
+          begin.weight, begin.making};
+  gap.out.moment = begin.first;
+  leave(begin, until, priced, gap);
+  come(begin, until, priced, gap);
+  if (begin.making.seconds < kNot) {
+    const double made = gap.weight.price * begin.making.slow_seconds + begin.making.before;
+    gap.again_slow = {made, gap.weight.block, until, 0};
   }
-  for (std::uint32_t b = end + 1; b-- > begin;) {
-    const std::uint32_t there = std::clamp(problem_.block_begin[b + 1], std::min(first, until), until);
-    const double held = priced.hold(there, until);
-    const double made = making.seconds == kNot ? kNot : priced.weight[b] * making.seconds + making.before;
-    if (held >= gap.in.price && (making.seconds == kNot || held >= gap.again.price)) break;
-    if (held + priced.in[b] < gap.in.price) gap.in = {held + priced.in[b], b, there};
-    if (held + made < gap.again.price) gap.again = {held + made, b, there};
-  }
-  if (making.seconds < kNot)
-    gap.again_slow = {priced.least_weight * making.seconds + making.before, end, until};
   return gap;
+}
+
+/// A copy beside a kernel has its place while that kernel runs.
+void Paths::leave(const Begin& begin, std::uint32_t until, const Priced& priced, Gap& gap) const {
+  const std::uint32_t last = problem_.block_of[until];
+  for (std::uint32_t b = problem_.block_of[begin.first]; b <= last; ++b) {
+    const std::uint32_t enter = std::max(begin.first, problem_.block_begin[b]);
+    gap.weight.offer({priced.pause_weight[b], b, until, 0});
+    gap.stored.offer({priced.pause_out[b], b, until, 0});
+    if (enter < until) gap.stored.offer({priced.out[b], b, until, 1});
+    const double held = priced.hold(begin.first, enter);
+    gap.out.offer({held + priced.pause_out[b], b, enter, 0});
+    if (held + priced.out[b] >= gap.out.price) continue;
+    double beside = 0;
+    for (std::uint32_t gone = enter + 1; gone <= until && beside < 1; ++gone) {
+      beside = priced.pace.done(priced.pace.out, enter, gone);
+      const double copy = beside * priced.out[b] + (1 - beside) * priced.pause_out[b];
+      gap.out.offer({priced.hold(begin.first, gone) + copy, b, gone, beside});
+    }
+  }
+}
+
+void Paths::come(const Begin& begin, std::uint32_t until, const Priced& priced, Gap& gap) const {
+  const Making& making = begin.making;
+  const std::uint32_t last = problem_.block_of[until];
+  const auto pause = [&](std::uint32_t b, std::uint32_t there) {
+    const double held = priced.hold(there, until);
+    gap.in.offer({held + priced.pause_in[b], b, there, 0});
+    if (making.seconds == kNot) return;
+    gap.again.offer({held + priced.pause_weight[b] * making.seconds + making.before, b, there, 0});
+  };
+  pause(last, until);
+  for (std::uint32_t b = last + 1; b-- > problem_.block_of[begin.can_come];) {
+    const std::uint32_t end = std::min(problem_.block_begin[b + 1], until);
+    if (end <= begin.can_come) continue;
+    const double held = priced.hold(end - 1, until);
+    if (held >= gap.in.price && (making.seconds == kNot || held >= gap.again.price)) break;
+    double beside = held + priced.in[b] < gap.in.price ? 0 : 1;
+    for (std::uint32_t there = end; there-- > begin.can_come && beside < 1;) {
+      beside = priced.pace.done(priced.pace.in, there, end);
+      const double copy = beside * priced.in[b] + (1 - beside) * priced.pause_in[b];
+      gap.in.offer({priced.hold(there, until) + copy, b, there, beside});
+    }
+    if (b < last && end > begin.first) pause(b, end - 1);
+  }
 }
 
 /// `before`: of the value that the use finds.
 Making Paths::make(const BoundTensor& tensor, const BoundUse& use, const Making& before,
                    const Priced& priced) const {
-  Making making{use.again / tensor.bytes};
+  Making making{use.again / tensor.bytes, use.again_slow / tensor.bytes};
   if (!use.reads || problem_.addressable) return making;
   making.before = before.seconds == kNot ? kNot : priced.least_weight * before.seconds + before.before;
   making.before_seconds = before.seconds + before.before_seconds;
-  making.copied_in = before.copied_in;
-  const double copied = priced.in[priced.least_in];
-  if (making.before <= copied) return making;
-  making.before = copied;
+  making.copies = before.copies;
+  if (making.before <= best_.cheapest_in.price) return making;
+  making.before = best_.cheapest_in.price;
   making.before_seconds = 0;
-  making.copied_in = priced.least_in;
+  making.copies = true;
   return making;
 }
 
 void Paths::find_gaps(const BoundTensor& tensor, const Priced& priced, Again again) {
   best_.gaps.clear();
-  std::uint32_t from = kNever;
-  Making making;
-  When stored{priced.out[0], 0, 0};
+  best_.cheapest_in = {};
+  if (again == Again::yes) {
+    for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
+      best_.cheapest_in.offer({priced.in[b], b, 0, 1});
+      best_.cheapest_in.offer({priced.pause_in[b], b, 0, 0});
+    }
+  }
+  Begin begin;
   for (std::uint32_t i = tensor.uses; i <= tensor.uses_end; ++i) {
     const bool last = i == tensor.uses_end;
-    const std::uint32_t until = last ? problem_.moments() : problem_.uses[i].kernel;
-    best_.gaps.push_back(gap(from, until, stored, making, priced));
+    best_.gaps.push_back(gap(begin, last ? problem_.moments() : problem_.uses[i].kernel, priced));
     if (last) break;
     const BoundUse& use = problem_.uses[i];
-    stored = best_.gaps.back().stored;
-    from = use.kernel;
-    if (!use.writes || use.kernel == problem_.moments()) continue;
-    stored = {priced.out[problem_.block_of[from]], problem_.block_of[from], 0};
-    if (again == Again::yes) making = make(tensor, use, making, priced);
+    begin.stored = best_.gaps.back().stored;
+    begin.weight = best_.gaps.back().weight;
+    begin.first = std::min(use.kernel + 1, problem_.moments());
+    begin.can_come = use.writes ? begin.first : use.kernel;
+    if (use.kernel == problem_.moments()) continue;
+    if (!use.writes) {
+      const std::uint32_t b = problem_.block_of[use.kernel];
+      begin.stored.offer({priced.out[b], b, 0, 1});
+      continue;
+    }
+    begin.stored = begin.weight = {};
+    if (again == Again::yes) begin.making = make(tensor, use, begin.making, priced);
   }
 }
 

@@ -4,20 +4,26 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "plan/bound_problem.hpp"
 
 namespace terrace::bounds {
 
+/// When links are busy: beside the step's own kernels, or before them, when these pause and others may be
+/// computed again.
+enum class Part : std::uint8_t { run, pause };
+
 struct Prices {
   std::vector<double> memory;   ///< >= 0, by kernel: of a byte of tier 0
   std::vector<double> operand;  ///< >= 0, by operand, in seconds of its kernel's own weight
-  std::vector<double> out, in;  ///< >= 0, by block: of a second that a link is busy
+  std::vector<double> out, in;  ///< >= 0, by block: of a second that a link is busy beside kernels
+  std::vector<double> pause_out, pause_in;  ///< the same in pauses
 
   explicit Prices(const Problem& problem);
-  /// What of a block's time links take up by these prices: at most one.
-  double weight(const Problem& problem, std::uint32_t block) const;
+  /// What of a part of a block's time links take up by these prices: at most one.
+  double weight(const Problem& problem, std::uint32_t block, Part part) const;
   /// Brings weights down to one where they are more.
   void limit(const Problem& problem);
 };
@@ -30,11 +36,23 @@ struct Priced {
   Priced(const Problem& problem, const Prices& prices);
   double hold(std::uint32_t first, std::uint32_t end) const { return until[end] - until[first]; }
 
-  std::vector<double> until;    ///< of memory at all moments before this one
-  std::vector<double> weight;   ///< by block: of kernels
-  double least_weight = 1;      ///< of all blocks
-  std::vector<double> out, in;  ///< by block: of a copy
-  std::uint32_t least_in = 0;   ///< the block where that is cheapest
+  std::vector<double> until;                ///< of memory at all moments before this one
+  std::vector<double> weight;               ///< by block: of kernels
+  std::vector<double> pause_weight;         ///< by block: of what is computed again
+  double least_weight = 1;                  ///< of the latter, of all blocks
+  std::vector<double> out, in;              ///< by block: of a copy beside kernels
+  std::vector<double> pause_out, pause_in;  ///< by block: of a copy in its pauses
+  /// How long copies take beside kernels, and when these begin. A bound does not ask: it lets any copy be
+  /// done while one kernel runs.
+  struct Pace {
+    std::span<const double> begin;  ///< by kernel, in seconds
+    double out = 0, in = 0;         ///< seconds of the tensor's copies
+    /// The share of a copy that is done between two kernels.
+    double done(double copy, std::uint32_t from, std::uint32_t until) const {
+      return begin.empty() || copy <= 0 ? 1 : std::min(1.0, (begin[until] - begin[from]) / copy);
+    }
+  };
+  Pace pace;
 };
 
 /// Where a value is.
@@ -55,20 +73,26 @@ enum class Passage : std::uint8_t {
   stays_made_again,  ///< in slower memory, too
 };
 
-/// When something is best done: its price for a byte, the block, and until or from which moment the byte is
-/// in fast memory because of it.
+/// When something is best done: its price for a byte, the block, until or from which moment the byte is in
+/// fast memory because of it, and what share of it is done beside kernels: the rest is in pauses.
 struct When {
   double price = std::numeric_limits<double>::infinity();
   std::uint32_t block = 0, moment = 0;
+  double beside = 0;
+
+  void offer(const When& other) {
+    if (other.price < price) *this = other;
+  }
 };
 
 /// What making a value again takes, for a byte. A kernel that works in place needs the value it wrote over
 /// first: where kernels use tier 0 alone, that one was gone from there, and is made again or copied in, too.
 struct Making {
   double seconds = std::numeric_limits<double>::infinity();  ///< of the kernel that wrote it
+  double slow_seconds = seconds;                             ///< the same where it writes to slower memory
   double before = 0;                                         ///< the price of what it wrote over
   double before_seconds = 0;                                 ///< of kernels, where that is made again
-  std::uint32_t copied_in = kNever;                          ///< the block, where it is copied
+  bool copies = false;                                       ///< it is copied in instead
 };
 
 /// Between two uses.
@@ -79,6 +103,7 @@ struct Gap {
   When out;     ///< copied out, then or before, and gone
   When in;
   When again, again_slow;
+  When weight;  ///< the least of what is computed again, since the value was written
   Making making;
 };
 
@@ -90,11 +115,12 @@ struct Arrival {
 
 struct TensorPath {
   double price = 0;               ///< of the tensor
+  When cheapest_in;               ///< of all blocks, whatever memory it takes
   std::vector<Gap> gaps;          ///< before each use, then before the step's end
   std::vector<Arrival> arrivals;  ///< by use; of a persistent tensor one more for the step's end
 };
 
-/// Tells `sink` what a path takes: hold(first, end) of memory, copy_out(block), copy_in(block),
+/// Tells `sink` what a path takes: hold(first, end) of memory, copy_out(when), copy_in(when),
 /// again(block, seconds) of kernels, and slow(operand).
 template <class Sink>
 void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath& path, Sink&& sink) {
@@ -104,18 +130,19 @@ void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath&
     const Passage by = arrival.passage;
     if (by == Passage::stays || by == Passage::stays_stored || by == Passage::stays_made_again)
       sink.hold(gap.first, gap.end);
-    if (by == Passage::stays_stored) sink.copy_out(gap.stored.block);
+    if (by == Passage::stays_stored) sink.copy_out(gap.stored);
     if (by == Passage::leaves || by == Passage::goes_round) {
       sink.hold(gap.first, gap.out.moment);
-      sink.copy_out(gap.out.block);
+      sink.copy_out(gap.out);
     }
     if (by == Passage::comes || by == Passage::goes_round || by == Passage::made_again_comes) {
       sink.hold(gap.in.moment, gap.end);
-      sink.copy_in(gap.in.block);
+      sink.copy_in(gap.in);
     }
     const auto make = [&](const When& when) {
-      sink.again(when.block, (gap.making.seconds + gap.making.before_seconds) * tensor.bytes);
-      if (gap.making.copied_in != kNever) sink.copy_in(gap.making.copied_in);
+      const double own = &when == &gap.again_slow ? gap.making.slow_seconds : gap.making.seconds;
+      sink.again(when.block, (own + gap.making.before_seconds) * tensor.bytes);
+      if (gap.making.copies) sink.copy_in(path.cheapest_in);
     };
     if (by == Passage::made_again_comes || by == Passage::stays_made_again) make(gap.again_slow);
     if (by == Passage::made_again) {
@@ -141,8 +168,17 @@ class Paths {
   using Costs = std::array<double, kPlaces>;
   using Arrivals = std::array<Arrival, kPlaces>;  ///< by where the value is after the use
 
-  Gap gap(std::uint32_t from, std::uint32_t until, const When& stored, const Making& making,
-          const Priced& priced) const;
+  /// Where a gap begins: after a use, or when the step starts.
+  struct Begin {
+    std::uint32_t first = 0;     ///< the first kernel of the gap
+    std::uint32_t can_come = 0;  ///< the first beside which it can come: already the use, if that only reads
+    When stored;                 ///< the cheapest copy out so far
+    When weight;                 ///< the least of what is computed again so far
+    Making making;
+  };
+  Gap gap(const Begin& begin, std::uint32_t until, const Priced& priced) const;
+  void leave(const Begin& begin, std::uint32_t until, const Priced& priced, Gap& gap) const;
+  void come(const Begin& begin, std::uint32_t until, const Priced& priced, Gap& gap) const;
   Making make(const BoundTensor& tensor, const BoundUse& use, const Making& before,
               const Priced& priced) const;
   void find_gaps(const BoundTensor& tensor, const Priced& priced, Again again);

@@ -25,9 +25,15 @@ struct Relaxation::Taker {
     to.broken_.memory[first] += bytes;
     to.broken_.memory[end] -= bytes;
   }
-  void copy_out(std::uint32_t block) const { to.copied_out_[block] += bytes; }
-  void copy_in(std::uint32_t block) const { to.copied_in_[block] += bytes; }
-  void again(std::uint32_t block, double seconds) const { to.kernels_[block] += seconds; }
+  void copy_out(const When& when) const {
+    to.run_[when.block].out += when.beside * bytes;
+    to.pause_[when.block].out += (1 - when.beside) * bytes;
+  }
+  void copy_in(const When& when) const {
+    to.run_[when.block].in += when.beside * bytes;
+    to.pause_[when.block].in += (1 - when.beside) * bytes;
+  }
+  void again(std::uint32_t block, double seconds) const { to.pause_[block].kernels += seconds; }
   void slow(std::uint32_t operand) const { to.broken_.operand[operand] += 1; }
 };
 
@@ -37,9 +43,8 @@ double Relaxation::bound(const Prices& prices, Again again) {
   const Priced priced(problem_, prices);
   broken_.memory.assign(problem_.moments() + 1, 0);
   broken_.operand.assign(problem_.operands.size(), 0);
-  kernels_.assign(problem_.blocks(), 0);
-  copied_out_.assign(problem_.blocks(), 0);
-  copied_in_.assign(problem_.blocks(), 0);
+  run_.assign(problem_.blocks(), {});
+  pause_.assign(problem_.blocks(), {});
   double sum = 0;
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
     sum += add_kernel(k, prices, priced.weight[problem_.block_of[k]]);
@@ -84,7 +89,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices, double weig
   for (std::uint32_t i = 0; i < count; ++i) {
     if ((chosen >> i & 1U) != 0) broken_.operand[kernel.operands + i] -= 1;
   }
-  kernels_[problem_.block_of[k]] += time;
+  run_[problem_.block_of[k]].kernels += time;
   return best;
 }
 
@@ -106,7 +111,7 @@ double Relaxation::add_large_kernel(std::uint32_t k, const Prices& prices, doubl
     broken_.operand[i] -= share;
   }
   const double time = std::max(kernel.fast, slow);
-  kernels_[problem_.block_of[k]] += time;
+  run_[problem_.block_of[k]].kernels += time;
   return weight * time - paid;
 }
 
@@ -114,18 +119,27 @@ void Relaxation::settle(const Prices& prices) {
   std::partial_sum(broken_.memory.begin(), broken_.memory.end(), broken_.memory.begin());
   broken_.memory.pop_back();
   for (double& bytes : broken_.memory) bytes -= problem_.capacity;
-  broken_.out.resize(problem_.blocks());
-  broken_.in.resize(problem_.blocks());
+  settle(prices, Part::run, broken_.out, broken_.in);
+  settle(prices, Part::pause, broken_.pause_out, broken_.pause_in);
+}
+
+void Relaxation::settle(const Prices& prices, Part part, std::vector<double>& by_out_price,
+                        std::vector<double>& by_in_price) const {
+  const auto& price_out = part == Part::run ? prices.out : prices.pause_out;
+  const auto& price_in = part == Part::run ? prices.in : prices.pause_in;
+  by_out_price.resize(problem_.blocks());
+  by_in_price.resize(problem_.blocks());
   const Direction &out = problem_.out, &in = problem_.in;
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
-    const double all = prices.weight(problem_, b);
-    const double time = kernels_[b] + copied_out_[b] * out.cost + copied_in_[b] * in.cost;
+    const Load& load = (part == Part::run ? run_ : pause_)[b];
+    const double all = prices.weight(problem_, b, part);
+    const double time = load.kernels + load.out * out.cost + load.in * in.cost;
     // How the weight changes with each price: where several bind, as much as the most.
-    const bool together = out.both * prices.out[b] + in.both * prices.in[b] >= all;
-    const double by_out = prices.out[b] >= all ? 1 : together ? out.both : 0;
-    const double by_in = prices.in[b] >= all ? 1 : together ? in.both : 0;
-    broken_.out[b] = copied_out_[b] * out.busy - by_out * time;
-    broken_.in[b] = copied_in_[b] * in.busy - by_in * time;
+    const bool together = out.both * price_out[b] + in.both * price_in[b] >= all;
+    const double by_out = price_out[b] >= all ? 1 : together ? out.both : 0;
+    const double by_in = price_in[b] >= all ? 1 : together ? in.both : 0;
+    by_out_price[b] = load.out * out.busy - by_out * time;
+    by_in_price[b] = load.in * in.busy - by_in * time;
   }
 }
 

@@ -9,7 +9,6 @@
 namespace terrace::bounds {
 namespace {
 
-constexpr std::uint32_t kBlocks = 24;
 /// Of a kernel's time: what takes less in slower memory may be there for nothing.
 constexpr double kNegligible = 1e-3;
 /// Beyond so many links not all subsets of them are looked at.
@@ -151,7 +150,7 @@ Bytes output_bytes(const Graph& graph, const Kernel& kernel) {
 
 }  // namespace
 
-Problem::Problem(const PlanRequest& request, const KernelClock& clock)
+Problem::Problem(const PlanRequest& request, const KernelClock& clock, std::uint32_t blocks)
     : capacity(static_cast<double>(request.budget[0].count)), compute(clock.fast_step().count()) {
   addressable = !usable_slower_tiers(request.machine).empty();
   const auto leaving = direction(request.machine, true), coming = direction(request.machine, false);
@@ -164,7 +163,7 @@ Problem::Problem(const PlanRequest& request, const KernelClock& clock)
     of_tensor[use.tensor.index].push_back({step.kernels(), true, false, addressable});
   }
   add_tensors(request.graph, of_tensor);
-  cut_blocks();
+  cut_blocks(blocks);
 }
 
 void Problem::add_kernel(const PlanRequest& request, const KernelClock& clock, std::uint32_t k,
@@ -182,7 +181,10 @@ void Problem::add_kernel(const PlanRequest& request, const KernelClock& clock, s
       one.operand = static_cast<std::uint32_t>(operands.size());
       operands.push_back({found->seconds, static_cast<double>(request.graph[use.tensor].bytes.count)});
     }
-    one.again = made.fast * static_cast<double>(request.graph[use.tensor].bytes.count) / outputs;
+    // One run makes all outputs, each of which has its share of the time.
+    const double share = static_cast<double>(request.graph[use.tensor].bytes.count) / outputs;
+    one.again = share * made.fast;
+    one.again_slow = share * std::max(made.fast, found != priced.end() ? found->seconds : 0);
     of_tensor[use.tensor.index].push_back(one);
   }
   made.operands_end = static_cast<std::uint32_t>(operands.size());
@@ -205,11 +207,11 @@ void Problem::add_tensors(const Graph& graph, const UsesOfTensors& of_tensor) {
 }
 
 /// Of about equal time each.
-void Problem::cut_blocks() {
+void Problem::cut_blocks(std::uint32_t count) {
   double passed = 0;
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {
     const double begun = static_cast<double>(block_begin.size()) - 1;
-    const bool full = block_begin.size() < kBlocks && passed >= (begun + 1) * compute / kBlocks;
+    const bool full = block_begin.size() < count && passed >= (begun + 1) * compute / count;
     if (block_begin.empty() || full) block_begin.push_back(k);
     block_of.push_back(static_cast<std::uint32_t>(block_begin.size()) - 1);
     passed += kernels[k].fast;

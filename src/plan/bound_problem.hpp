@@ -38,6 +38,7 @@ struct BoundUse {
   bool slow = false;               ///< it may be used in slower memory
   std::uint32_t operand = kNever;  ///< its price there; none: it costs nothing
   double again = 0;                ///< seconds that computing again what it wrote takes at least
+  double again_slow = 0;           ///< the same where it is written to slower memory
 };
 
 struct BoundTensor {
@@ -47,8 +48,11 @@ struct BoundTensor {
   std::uint32_t uses = 0, uses_end = 0;
 };
 
+/// Of most problems: more are slower to price and prove little more.
+constexpr std::uint32_t kBlocks = 24;
+
 struct Problem {
-  Problem(const PlanRequest& request, const KernelClock& clock);
+  Problem(const PlanRequest& request, const KernelClock& clock, std::uint32_t blocks = kBlocks);
 
   std::uint32_t moments() const { return static_cast<std::uint32_t>(kernels.size()); }
   std::uint32_t blocks() const { return static_cast<std::uint32_t>(block_begin.size() - 1); }
@@ -70,7 +74,7 @@ struct Problem {
   void add_kernel(const PlanRequest& request, const KernelClock& clock, std::uint32_t kernel,
                   std::span<const Use> step, UsesOfTensors& of_tensor);
   void add_tensors(const Graph& graph, const UsesOfTensors& of_tensor);
-  void cut_blocks();
+  void cut_blocks(std::uint32_t count);
 };
 
 }  // namespace terrace::bounds

@@ -246,10 +246,13 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
   }
 }
 
-/// Any number of steps is valid.
+/// Any number of blocks and of steps is valid.
 void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
-  constexpr std::uint64_t kWork = 1'000'000, kLeast = 20, kMost = 200;  // uses of tensors, bounds
-  const bounds::Problem problem(request, clock);
+  constexpr std::uint64_t kWork = 1'000'000, kLeast = 20, kMost = 300;  // uses of tensors, bounds
+  constexpr std::size_t kSmall = 200;                                   // kernels
+  constexpr std::uint32_t kManyBlocks = 4 * bounds::kBlocks;
+  const bool small = request.graph.kernels.size() <= kSmall;
+  const bounds::Problem problem(request, clock, small ? kManyBlocks : bounds::kBlocks);
   const std::uint64_t steps =
       std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
   bounds::Ascent any(problem, bounds::Again::yes), once(problem, bounds::Again::no);

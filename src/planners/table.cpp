@@ -21,7 +21,7 @@
 namespace terrace {
 namespace {
 
-constexpr std::string_view kAutoTm = "solver gap seconds linking";
+constexpr std::string_view kAutoTm = "solver gap seconds iterations linking";
 
 constexpr PlannerInfo kPlanners[] = {
     {"best",

@@ -61,6 +61,23 @@ TEST_F(Plans, AreMadeWhenTimeRunsOut) {
   }
 }
 
+/// So much work, however long it takes.
+TEST_F(Plans, AskNoClockWhereIterationsAreGiven) {
+  int better = 0;
+  for (std::uint64_t seed = 200; seed < 206; ++seed) {
+    Problem given(seed, 20);
+    given.budget[0] = least_budget(given.graph, given.machine).bytes + Bytes{60'000};
+    const auto with = [&](std::map<std::string, std::string> options) {
+      options.insert({{"solver", "fast"}, {"gap", "0"}});
+      return plan_by_program(given.request(std::move(options)), Formulation::asynchronous).value();
+    };
+    const auto limited = with({{"iterations", "300"}});
+    EXPECT_TRUE(limited.plan == with({{"iterations", "300"}, {"seconds", "0"}}).plan);
+    better += limited.objective < with({{"seconds", "0"}}).objective ? 1 : 0;
+  }
+  EXPECT_GT(better, 0) << "work is of use";
+}
+
 /// One tensor that cannot stay beside another, in numbers.
 TEST_F(Plans, MoveWhatCannotStay) {
   Graph graph;
@@ -128,7 +145,8 @@ TEST_F(Plans, RefuseOptionsThatAreNone) {
       {{{"solver", "gurobi"}}, "solver is fast or cbc, and 'gurobi' is given"},
       {{{"linking", "loose"}}, "linking is tight or paper, and 'loose' is given"},
       {{{"gap", "-1"}}, "gap is a share such as 0.01, and '-1' is given"},
-      {{{"seconds", "soon"}}, "seconds is a number such as 60, and 'soon' is given"}};
+      {{{"seconds", "soon"}}, "seconds is a number such as 60, and 'soon' is given"},
+      {{{"iterations", "few"}}, "iterations is a number such as 300, and 'few' is given"}};
   for (const auto& [options, message] : cases) {
     const auto planned = plan_by_program(given.request(options), Formulation::synchronous);
     ASSERT_FALSE(planned.ok());

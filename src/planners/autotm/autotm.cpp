@@ -57,9 +57,15 @@ std::optional<double> number(const std::string& text) {
   return whole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
 }
 
+FastOptions fast_options(const PlanRequest& request, const SolverOptions& options) {
+  const double gap = options.limits.gap;
+  if (options.iterations) return {gap, Seconds::max(), *options.iterations, request.seed, false, 1};
+  return {gap, options.limits.time, kIterations, request.seed, true, 2};
+}
+
 Result<Solved> solve_by_prices(const PlanRequest& request, const Instance& instance,
-                               const SolverLimits& limits) {
-  auto found = solve_fast(instance, {limits.gap, limits.time, kIterations, request.seed, true, 2});
+                               const SolverOptions& options) {
+  auto found = solve_fast(instance, fast_options(request, options));
   if (found) return Solved{std::move(found->solution), found->time, found->bound, found->within_gap};
   return found.error().code == ErrorCode::too_large ? explain_infeasible(request, instance) : found.error();
 }
@@ -113,7 +119,7 @@ class Attempts {
     three_tiers_ = !instance->between.empty();
     const auto solved = options_.solver == Solver::cbc
                             ? solve_exactly(request_, *instance, options_.linking, options_.limits)
-                            : solve_by_prices(request_, *instance, options_.limits);
+                            : solve_by_prices(request_, *instance, options_);
     ++planned_.solves;
     if (!solved) return solved.error();
     planned_.objective = solved->objective;
@@ -173,6 +179,11 @@ Result<SolverOptions> solver_options(const PlanRequest& request) {
     const auto value = number(*time);
     if (!value) return wrong_option("seconds", "a number such as 60", *time);
     options.limits.time = Seconds{*value};
+  }
+  if (const auto iterations = option(request, "iterations")) {
+    const auto value = number(*iterations);
+    if (!value) return wrong_option("iterations", "a number such as 300", *iterations);
+    options.iterations = static_cast<std::uint64_t>(std::min(*value, 1e9));
   }
   return options;
 }

@@ -3,10 +3,13 @@
 // Options: solver=fast (by prices, fast.hpp) or cbc (exact, program.hpp), gap=0.01 (relative, where to stop),
 // seconds=10 of fast and 60 of cbc (for each solve), linking=tight or paper (of cbc). The fast solver also
 // stops after a number of iterations, so that on any usual computer the clock decides nothing, unless a small
-// problem is left to the exact program and that takes longer. It has two threads. Where packing
+// problem is left to the exact program and that takes longer. It has two threads. With iterations=N it asks
+// no clock and no exact program and has one thread: the same plan everywhere, for so much work. Where packing
 // needs more than the bytes that are live at once, the program is solved again with as much less memory (001
 // section 4.2 takes 2% from the kernels concerned).
 #pragma once
+
+#include <optional>
 
 #include "planners/autotm/program.hpp"
 
@@ -24,6 +27,7 @@ struct SolverOptions {
   Solver solver = Solver::fast;
   Linking linking = Linking::tight;
   SolverLimits limits;
+  std::optional<std::uint64_t> iterations;  ///< of `fast`: the only limit of a solve beside the gap
 };
 /// Fails on an option that is none of its values.
 Result<SolverOptions> solver_options(const PlanRequest& request);

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "planners/autotm/autotm.hpp"
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/checkpoints.hpp"
@@ -20,8 +21,11 @@ namespace {
 /// Shares of fast memory; which is best depends on how transfers and kernels meet.
 constexpr double kReserves[] = {0.02, 0, 0.1};
 
-/// Kernels. Beyond, it plans for many seconds.
-constexpr std::size_t kLargeForCapuchin = 2000;
+/// Kernels. Beyond, they plan for many seconds.
+constexpr std::size_t kLargeForCapuchin = 2000, kLargeForAutoTm = 3000;
+
+/// Of AutoTM's prices: with the first placement. The clock is not asked, so the plan is the same everywhere.
+const char* const kAutoTmIterations = "300";
 
 /// To everything in fast memory: nothing else is tried.
 constexpr double kClose = 1e-3;
@@ -137,7 +141,7 @@ class RemadeSearch {
     if (step.runs_again() == 0) return false;
     --left_;
     auto planning = std::make_unique<RemadePlanning>(std::move(step));
-    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed})))
+    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed, false})))
       return false;
     chosen_ = std::move(planning);
     choice_ = choice;
@@ -172,6 +176,11 @@ Result<Plan> plan_best(const PlanRequest& request) {
   // Each is the fastest of them for some graph, machine and budget.
   for (auto* planner : {plan_prefetch, plan_sentinel}) fastest.offer(planner(plain));
   if (request.graph.kernels.size() <= kLargeForCapuchin) fastest.offer(plan_capuchin(plain));
+  if (request.graph.kernels.size() <= kLargeForAutoTm) {
+    PlanRequest limited = plain;
+    limited.options["iterations"] = kAutoTmIterations;
+    fastest.offer(plan_autotm_async(limited));
+  }
   offer_priced(plain, priced, 0, 1, fastest);
   const Seconds moved = fastest.step();
   if (!fastest.is_close_to(priced.clock().fast_step())) RemadeSearch(plain, priced, fastest).run();

@@ -14,6 +14,11 @@ namespace {
 /// Of a byte where memory is full, in seconds: more than anything else costs.
 constexpr double kFull = 1e-3;
 
+/// Of one moment: how many are looked at, and how many choose again at most.
+constexpr std::size_t kLargeOnes = 12, kExchanged = 5;
+/// Of random shares.
+constexpr std::uint64_t kGrain = 1'000'000;
+
 /// How many times as long as a part of a large transfer its copies take, in powers of two.
 int dearness(const bounds::Problem& problem, double bytes, const CopyTime& copy) {
   const double large = bytes * (problem.out.busy + problem.in.busy), time = copy.out + copy.in;
@@ -36,20 +41,26 @@ struct Placement::Taker {
   void hold(std::uint32_t first, std::uint32_t end) const {
     for (std::uint32_t m = first; m < end; ++m) to.used_[m] += sign * bytes;
   }
-  void copy_out(std::uint32_t block) const {
-    to.out_busy_[block] += sign * copy.out;
-    to.kernels_[block] += sign * lost(to.problem_.out, copy.out);
+  void copy_out(const bounds::When& when) const {
+    const double share = to.hides_ ? when.beside : 1, beside = sign * share * copy.out;
+    to.out_busy_[when.block] += beside;
+    to.kernels_[when.block] += lost(to.problem_.out, beside);
+    to.wait(when, sign * (1 - share) * copy.out);
   }
-  void copy_in(std::uint32_t block) const {
-    to.in_busy_[block] += sign * copy.in;
-    to.kernels_[block] += sign * lost(to.problem_.in, copy.in);
+  void copy_in(const bounds::When& when) const {
+    const double share = to.hides_ ? when.beside : 1, beside = sign * share * copy.in;
+    to.in_busy_[when.block] += beside;
+    to.kernels_[when.block] += lost(to.problem_.in, beside);
+    to.wait(when, sign * (1 - share) * copy.in);
   }
   void again(std::uint32_t, double) const {}
   void slow(std::uint32_t operand) const {
     const std::uint32_t kernel = to.kernel_of_[operand];
     const double fast = to.problem_.kernels[kernel].fast, before = std::max(fast, to.slow_[kernel]);
     to.slow_[kernel] += sign * to.problem_.operands[operand].seconds;
-    to.kernels_[to.problem_.block_of[kernel]] += std::max(fast, to.slow_[kernel]) - before;
+    const double more = std::max(fast, to.slow_[kernel]) - before;
+    to.kernels_[to.problem_.block_of[kernel]] += more;
+    to.lost_[kernel] += more;
   }
 };
 
@@ -57,6 +68,7 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
     : problem_(problem),
       copies_(copies),
       capacity_(capacity),
+      hides_(problem.addressable),
       finder_(problem),
       own_(problem),
       priced_(problem, own_),
@@ -64,6 +76,7 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
       pinned_(problem.tensors.size()),
       kernel_of_(problem.operands.size()),
       used_(problem.moments()),
+      lost_(problem.moments()),
       slow_(problem.moments()),
       kernels_(problem.blocks()),
       out_busy_(problem.blocks()),
@@ -75,6 +88,8 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
   }
   for (std::size_t t = 0; t < paths_.size(); ++t)
     dearness_.push_back(dearness(problem, problem.tensors[t].bytes, copies[t]));
+  begin_.push_back(0);
+  for (const bounds::BoundKernel& kernel : problem.kernels) begin_.push_back(begin_.back() + kernel.fast);
   // Fast memory at a price that only what has to be there pays.
   std::fill(own_.operand.begin(), own_.operand.end(), 0.0);
   for (std::uint32_t m = 0; m < problem.moments(); ++m) priced_.until[m + 1] = priced_.until[m] + kFull;
@@ -91,9 +106,11 @@ void Placement::take(std::size_t t, double sign) {
   bounds::follow(problem_, tensor, paths_[t], taker);
 }
 
-void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& random) {
-  std::vector<std::size_t> order(paths_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& random, double least) {
+  std::vector<std::size_t> order;
+  for (std::size_t t = 0; t < paths_.size(); ++t) {
+    if (problem_.tensors[t].bytes >= least) order.push_back(t);
+  }
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     if (dearness_[a] != dearness_[b]) return dearness_[a] > dearness_[b];
@@ -103,11 +120,16 @@ void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& ran
 }
 
 void Placement::choose(std::size_t t, const Prices& prices, Trust trust) {
-  const BoundTensor& tensor = problem_.tensors[t];
   take(t, -1);
+  settle(t, prices, trust);
+}
+
+void Placement::settle(std::size_t t, const Prices& prices, Trust trust) {
+  const BoundTensor& tensor = problem_.tensors[t];
   price_memory(tensor, prices, trust.memory);
   price_links(t, prices, trust.link);
   price_operands(tensor);
+  if (hides_) priced_.pace = {begin_, copies_[t].out, copies_[t].in};
   const bounds::TensorPath& path = finder_.cheapest(tensor, own_, priced_, bounds::Again::no);
   const double pinned = priced_.hold(0, problem_.moments()) * tensor.bytes;
   pinned_[t] = tensor.persistent && pinned <= path.price;
@@ -115,14 +137,93 @@ void Placement::choose(std::size_t t, const Prices& prices, Trust trust) {
   take(t, 1);
 }
 
-/// At the moments of its life.
-void Placement::price_memory(const BoundTensor& tensor, const Prices& prices, double trust) {
+/// The first moment and the one after the last.
+std::pair<std::uint32_t, std::uint32_t> Placement::life(const BoundTensor& tensor) const {
   const bool always = tensor.persistent || tensor.given;
   const std::uint32_t first = always ? 0 : problem_.uses[tensor.uses].kernel;
   const std::uint32_t last =
       tensor.persistent ? problem_.moments() : problem_.uses[tensor.uses_end - 1].kernel;
+  return {first, std::min(last + 1, problem_.moments())};
+}
+
+void Placement::wait(const bounds::When& when, double seconds) {
+  paused_ += seconds;
+  lost_[std::min(when.moment, problem_.moments() - 1)] += seconds;
+}
+
+double Placement::cost() const {
+  double sum = paused_;
+  for (const double used : used_) sum += kFull * std::max(0.0, used - capacity_);
+  for (std::uint32_t b = 0; b < problem_.blocks(); ++b) sum += kernels_[b] + exposed(b);
+  return sum;
+}
+
+void Placement::list_large() {
+  std::vector<std::uint32_t> order(paths_.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return problem_.tensors[a].bytes > problem_.tensors[b].bytes;
+  });
+  large_.resize(problem_.moments());
+  for (const std::uint32_t t : order) {
+    const auto [first, end] = life(problem_.tensors[t]);
+    for (std::uint32_t m = first; m < end; ++m) {
+      if (large_[m].size() < kLargeOnes) large_[m].push_back(t);
+    }
+  }
+}
+
+/// Every other one by what is lost then.
+std::uint32_t Placement::some_moment(SplitMix& random) const {
+  const auto any = static_cast<std::uint32_t>(random.below(problem_.moments()));
+  const double all = std::accumulate(lost_.begin(), lost_.end(), 0.0);
+  if (random.below(2) == 0 || all <= 0) return any;
+  double left = all * static_cast<double>(random.below(kGrain)) / kGrain;
+  for (std::uint32_t m = 0; m < problem_.moments(); ++m) {
+    left -= lost_[m];
+    if (left < 0) return m;
+  }
+  return any;
+}
+
+std::vector<std::size_t> Placement::some_of_one_moment(SplitMix& random) const {
+  const auto& tensors = large_[some_moment(random)];
+  std::vector<std::size_t> some(tensors.begin(), tensors.end());
+  for (std::size_t i = some.size(); i > 1; --i) std::swap(some[i - 1], some[random.below(i)]);
+  if (some.size() > kExchanged) some.resize(1 + random.below(kExchanged));
+  return some;
+}
+
+void Placement::exchange(std::uint64_t attempts, SplitMix& random) {
+  if (attempts == 0 || problem_.moments() == 0) return;
+  if (large_.empty()) list_large();
+  for (std::uint64_t i = 0; i < attempts; ++i) try_again(some_of_one_moment(random));
+}
+
+/// All give up what they have before the first chooses.
+void Placement::try_again(const std::vector<std::size_t>& some) {
+  const Prices none(problem_);
+  const double cost_before = cost();
+  std::vector<std::pair<bounds::TensorPath, bool>> before;
+  for (const std::size_t t : some) {
+    before.emplace_back(paths_[t], pinned_[t]);
+    take(t, -1);
+  }
+  for (const std::size_t t : some) settle(t, none, {0, 0});
+  if (cost() <= cost_before) return;
+  for (const std::size_t t : some) take(t, -1);
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    paths_[some[i]] = std::move(before[i].first);
+    pinned_[some[i]] = before[i].second;
+    take(some[i], 1);
+  }
+}
+
+/// At the moments of its life.
+void Placement::price_memory(const BoundTensor& tensor, const Prices& prices, double trust) {
+  const auto [first, end] = life(tensor);
   const double room = capacity_ - tensor.bytes;
-  for (std::uint32_t m = first; m < std::min(last + 1, problem_.moments()); ++m) {
+  for (std::uint32_t m = first; m < end; ++m) {
     priced_.until[m + 1] = priced_.until[m] + (used_[m] > room ? kFull : trust * prices.memory[m]);
   }
 }
@@ -139,7 +240,7 @@ void Placement::price_links(std::size_t t, const Prices& prices, double trust) {
   if (!problem_.linked) return;
   const double bytes = problem_.tensors[t].bytes;
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
-    const double before = exposed(b), weight = prices.weight(problem_, b);
+    const double before = exposed(b), weight = prices.weight(problem_, b, bounds::Part::run);
     const auto price = [&](std::vector<double>& busy, double share, const bounds::Direction& way,
                            double seconds) {
       const double slowed = lost(way, seconds);
@@ -152,6 +253,8 @@ void Placement::price_links(std::size_t t, const Prices& prices, double trust) {
     };
     priced_.out[b] = price(out_busy_, prices.out[b], problem_.out, copies_[t].out);
     priced_.in[b] = price(in_busy_, prices.in[b], problem_.in, copies_[t].in);
+    priced_.pause_out[b] = hides_ ? copies_[t].out / bytes : priced_.out[b];
+    priced_.pause_in[b] = hides_ ? copies_[t].in / bytes : priced_.in[b];
   }
 }
 

@@ -3,7 +3,8 @@
 // Each tensor takes the cheapest path (plan/bound_path.hpp) beside what the others took: memory that is full
 // cannot be had, a kernel's slower operands cost what they really add to its time, and a copy costs kernels
 // their loss and, where its block has no time left for it, all it takes. Prices that come with a bound say
-// what else memory and links could be used for; sweeps follow them less and less.
+// what else memory and links could be used for; sweeps follow them less and less. What takes most of memory
+// is in the way of what could be better: in the end a few tensors at a time choose again, in other orders.
 #pragma once
 
 #include <vector>
@@ -32,8 +33,13 @@ class Placement {
   /// for each of its tensors.
   Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity);
 
-  /// Every tensor chooses anew; of one size in random order.
-  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random);
+  /// Every tensor of so many bytes chooses anew; of one size in random order.
+  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random, double least = 0);
+
+  /// Seconds of the step, as far as blocks of it tell, and what does not fit at a price above all.
+  double cost() const;
+  /// So many attempts: some tensors of one moment choose again, in another order; what is worse is undone.
+  void exchange(std::uint64_t attempts, SplitMix& random);
 
   const bounds::TensorPath& path(std::size_t tensor) const { return paths_[tensor]; }
   /// In fast memory from step to step.
@@ -42,15 +48,25 @@ class Placement {
  private:
   struct Taker;
   void choose(std::size_t tensor, const bounds::Prices& prices, Trust trust);
+  void settle(std::size_t tensor, const bounds::Prices& prices, Trust trust);
   void take(std::size_t tensor, double sign);
+  std::pair<std::uint32_t, std::uint32_t> life(const bounds::BoundTensor& tensor) const;
   void price_memory(const bounds::BoundTensor& tensor, const bounds::Prices& prices, double trust);
   void price_links(std::size_t tensor, const bounds::Prices& prices, double trust);
   void price_operands(const bounds::BoundTensor& tensor);
   double exposed(std::uint32_t block) const;
+  void wait(const bounds::When& when, double seconds);
+  void list_large();
+  void try_again(const std::vector<std::size_t>& some);
+  std::uint32_t some_moment(SplitMix& random) const;
+  std::vector<std::size_t> some_of_one_moment(SplitMix& random) const;
 
   const bounds::Problem& problem_;
   const std::vector<CopyTime>& copies_;
   double capacity_;
+  /// Whether copies are expected to be done beside kernels. Where these use fast memory alone, links are what
+  /// they wait for: then how long copies take compared with kernels tells nothing.
+  bool hides_;
   bounds::Paths finder_;
   bounds::Prices own_;     ///< of operands
   bounds::Priced priced_;  ///< of the tensor that chooses
@@ -59,8 +75,12 @@ class Placement {
   std::vector<int> dearness_;                         ///< by tensor: of its copies, for a byte
   std::vector<std::uint32_t> kernel_of_;              ///< by operand
   std::vector<double> used_;                          ///< by moment: bytes of fast memory
+  std::vector<double> lost_;                          ///< by moment: seconds of slower operands and waiting
   std::vector<double> slow_;                          ///< by kernel: seconds of its slower operands
   std::vector<double> kernels_, out_busy_, in_busy_;  ///< by block: seconds
+  std::vector<double> begin_;                         ///< by kernel: when it does, at best
+  double paused_ = 0;                                 ///< seconds of copies that kernels wait for
+  std::vector<std::vector<std::uint32_t>> large_;     ///< by moment: the largest tensors of that time
 };
 
 }  // namespace terrace::best

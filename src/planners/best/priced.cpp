@@ -19,9 +19,13 @@ constexpr std::size_t kLargeGraph = 3000;
 constexpr int kAttempts = 4;
 /// From the prices to the truth.
 constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
+/// Of fast memory: such tensors are many, matter little, and choose in the first and in the last sweep only.
+constexpr double kSmall = 1e-5;
 /// In uses of tensors.
 constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
 constexpr std::uint64_t kTryWork = 50'000;
+/// Few of them find nothing in a large graph.
+constexpr std::uint64_t kExchangeWork = 2'000'000, kLeastExchanges = 100, kMostExchanges = 2000;
 
 bounds::Prices prices_of(const bounds::Problem& problem) {
   bounds::Ascent ascent(problem, bounds::Again::no);
@@ -93,7 +97,13 @@ void PricedPlanning::time_copies() {
 Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   Placement placement(problem_, copies_, capacity);
   SplitMix random(recipe.seed);
-  for (const double trust : kRound) placement.sweep(prices_, {trust, 1}, recipe.order, random);
+  for (const double trust : kRound) {
+    const bool first_or_last = trust == kRound[0] || trust == 0;
+    placement.sweep(prices_, {trust, 1}, recipe.order, random, first_or_last ? 0 : kSmall * capacity);
+  }
+  const std::uint64_t exchanges = kExchangeWork / std::max<std::size_t>(problem_.uses.size(), 1);
+  if (recipe.exchanges && exchanges >= kLeastExchanges)
+    placement.exchange(std::min(exchanges, kMostExchanges), random);
   return placement;
 }
 
@@ -153,8 +163,10 @@ Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   const bool large = request_.graph.kernels.size() > kLargeGraph;
   const sentinel::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
+  // Where links are what kernels wait for, what leaves first goes first.
+  const auto stores = problem_.addressable ? sentinel::Stores::ahead : sentinel::Stores::when_leaving;
   sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
-                                   sentinel::FetchOrder::use, view_.kernels());
+                                   sentinel::FetchOrder::use, view_.kernels(), stores);
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
 }
 

@@ -20,6 +20,7 @@ class PricedPlanning {
     double reserve = 0;  ///< share of fast memory left to transfers on their way
     Order order = Order::largest_first;
     std::uint64_t seed = 0;
+    bool exchanges = true;  ///< tensors that are in each other's way
   };
   /// Where the sweeps fit nothing, as `plan_to_fit` says.
   Result<Plan> plan(const Recipe& recipe) const;

@@ -29,7 +29,8 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
   for (const TensorId tensor : unit.tensors) {
     wanted.push_back(writer_.has(tensor, {0}) && needed_[tensor.index] && !stored_[tensor.index]);
   }
-  Leaving leaving{u, {}, now_, next_kernel};
+  State& state = state_[u];
+  Leaving leaving{u, std::exchange(state.stores, {}), std::max(now_, state.stored), next_kernel};
   if (std::find(wanted.begin(), wanted.end(), true) != wanted.end()) {
     const auto spill = spill_tier(unit);
     if (!spill) return spill.error();
@@ -39,10 +40,10 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
     }
     leaving.tickets = copy_runs(unit, {0}, *spill, wanted);
     leaving.end = free_at_[lane({0}, *spill)] = transfer_end({0}, *spill, unit.size);
-    leaving.late = kernel_at(leaving.end, next_kernel);
   }
-  state_[u].leaving = true;
-  const bool at_once = leaving.tickets.empty();
+  if (!leaving.tickets.empty()) leaving.late = kernel_at(leaving.end, next_kernel);
+  state.leaving = true;
+  const bool at_once = leaving.end <= now_;
   if (leaving.late > next_kernel) schedule_.planned.add(next_kernel, leaving.late - 1, size_of(u));
   leaving_.push_back(std::move(leaving));
   if (at_once) finish_leaving(leaving_.size() - 1, next_kernel);
@@ -89,7 +90,9 @@ bool MigrationWriter::keep(std::uint32_t u, std::uint32_t kernel) {
 void MigrationWriter::finish() {
   while (!leaving_.empty()) finish_leaving(0, view_.kernels());
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
-    for (const std::uint32_t ticket : std::exchange(state_[u].tickets, {})) writer_.wait(ticket);
+    for (auto* tickets : {&state_[u].tickets, &state_[u].stores}) {
+      for (const std::uint32_t ticket : std::exchange(*tickets, {})) writer_.wait(ticket);
+    }
     for (const TensorId tensor : units_.all[u].tensors) {
       const bool fast = writer_.has(tensor, {0});
       if (units_.all[u].given) {

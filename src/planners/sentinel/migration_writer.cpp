@@ -7,7 +7,7 @@ namespace terrace::sentinel {
 
 MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
                                  Schedule schedule, Bytes capacity, const IntervalEnd& end, FetchOrder order,
-                                 std::uint32_t ahead)
+                                 std::uint32_t ahead, Stores stores)
     : view_(view),
       graph_(view.request.graph),
       machine_(view.request.machine),
@@ -30,6 +30,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
     if (unit.tensors.size() > 1) writer_.keep_together(unit.tensors);
   }
   for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) needed_[i] = view.uses.first_reads({i});
+  if (stores == Stores::ahead) plan_stores();
 }
 
 Result<Draft> MigrationWriter::write(PackingEffort effort) {
@@ -75,6 +76,7 @@ Result<void> MigrationWriter::run(std::uint32_t kernel) {
   begin_visits(kernel);
   fetch_ahead(kernel);
   if (kernel < view_.kernels()) {
+    store_ahead(kernel);
     if (auto computed = compute(kernel); !computed) return computed;
   }
   return end_visits(kernel);

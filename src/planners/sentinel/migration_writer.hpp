@@ -2,8 +2,8 @@
 //
 // Walks the kernels with an estimated clock. At the beginning of an interval the fetches for the next one are
 // asked for; each starts as soon as there is room that no kernel before its visit needs. A unit leaves after
-// the last use of its visit. Kernels wait for what they need when they need it; what would be late may be
-// used in slow memory instead.
+// the last use of its visit, and may be written to its home before that, while kernels still read it. Kernels
+// wait for what they need when they need it; what would be late may be used in slow memory instead.
 #pragma once
 
 #include <deque>
@@ -19,11 +19,16 @@ namespace terrace::sentinel {
 /// How migrations for an interval stood when it began (002 section 4.4.4).
 enum class Case { done, no_room, no_time };
 
+/// When what leaves is written to its home: then, or as early as lets it leave in time, if kernels only read
+/// it from there on. The latter is for units of one tensor.
+enum class Stores { when_leaving, ahead };
+
 class MigrationWriter {
  public:
   /// Borrows all but the schedule. `ahead`: for how many intervals to come fetches are asked for.
   MigrationWriter(const StepView& view, const Units& units, const Visits& visits, Schedule schedule,
-                  Bytes capacity, const IntervalEnd& end, FetchOrder order, std::uint32_t ahead = 1);
+                  Bytes capacity, const IntervalEnd& end, FetchOrder order, std::uint32_t ahead = 1,
+                  Stores stores = Stores::when_leaving);
 
   Result<Draft> write(PackingEffort effort);
   /// By interval; those for which nothing migrates are done.
@@ -39,12 +44,18 @@ class MigrationWriter {
     Seconds end;
     std::uint32_t late;  ///< the first kernel at which it is expected to be gone
   };
+  /// A unit that is to be written to its home, beside this kernel at the latest.
+  struct Store {
+    std::uint32_t unit, last;
+  };
   struct State {
     std::uint32_t visit = kNever;  ///< begun last
     std::uint32_t regions = 0;     ///< in fast memory
     bool leaving = false;
     std::vector<std::uint32_t> tickets;  ///< of transfers to wait for before it is used
     Seconds ready{0};                    ///< when they are done
+    std::vector<std::uint32_t> stores;   ///< tickets of a transfer to its home while it is used
+    Seconds stored{0};                   ///< when that is done
   };
 
   Result<void> begin();
@@ -58,6 +69,11 @@ class MigrationWriter {
   bool is_awaited(std::uint32_t visit) const;
   bool is_better_left(std::uint32_t visit, Seconds arrival, Seconds needed) const;
   void leave_in_slow(std::uint32_t visit);
+  void plan_stores();
+  void store_ahead(std::uint32_t kernel);
+  bool is_read_later(TensorId tensor, std::uint32_t kernel) const;
+  bool is_storable(std::uint32_t unit) const;
+  void store(std::uint32_t unit, TierId to);
   Result<void> compute(std::uint32_t kernel);
   Result<void> make_operands(std::uint32_t kernel);
   void after_use(const Use& use);
@@ -104,7 +120,9 @@ class MigrationWriter {
   std::vector<bool> slow_home_;        ///< by unit: its slower regions are there from step to step
   std::deque<std::uint32_t> awaited_;  ///< visits whose units are to be fetched, in order
   std::deque<Leaving> leaving_;
-  std::vector<Seconds> free_at_;  ///< of each tier's lanes, out and in
+  std::vector<std::vector<Store>> stores_;  ///< by kernel: those that are to begin beside it
+  std::deque<Store> due_;                   ///< those that begin as soon as links are free
+  std::vector<Seconds> free_at_;            ///< of each tier's lanes, out and in
   std::vector<Case> cases_;
   std::vector<Seconds> waited_;
   Seconds now_{0};
