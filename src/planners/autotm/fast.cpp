@@ -62,8 +62,9 @@ class FastSolver {
         exchange_(flat_, placement_),
         doubts_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
+        cuts_(reduction_.flat),
         ascent_(reduction_.flat),
-        relaxation_(reduction_.flat),
+        relaxation_(reduction_.flat, cuts_),
         best_prices_(reduction_.flat),
         prices_(flat_),
         random_(options.seed),
@@ -75,7 +76,7 @@ class FastSolver {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
     climb();
-    Saddle saddle(reduction_.flat, best_prices_);
+    Saddle saddle(reduction_.flat, cuts_, best_prices_);
     std::uint64_t steps = kLeastSteps;
     if (!is_done()) balance(saddle, steps);
     while (!is_done()) {
@@ -143,6 +144,7 @@ class FastSolver {
   }
 
   void balance(Saddle& saddle, std::uint64_t steps) {
+    if (result_.iterations > 150) saddle.add_cuts();
     for (std::uint64_t i = 0; i < steps; ++i) {
       ++result_.iterations;
       if (!saddle.step()) continue;
@@ -287,6 +289,7 @@ class FastSolver {
   std::vector<double> shares_;           ///< by edge
   std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
+  Cuts cuts_;                            ///< of the smaller problem
   Ascent ascent_;
   Relaxation relaxation_;
   double best_bound_ = 0;
