@@ -31,13 +31,21 @@ double Envelope::solve(std::span<const Part> configurations, std::span<const Par
   for (int pivot = 0; pivot < kMostPivots && find_entering(); ++pivot) {
     if (!enter()) break;
   }
+  return prove();
+}
+
+/// Whatever the prices are: by the charges alone.
+double Envelope::prove() {
+  std::vector<double> times;
   charges_.clear();
-  for (std::size_t i = 0; i < moves.size(); ++i)
-    charges_.push_back(std::max(0.0, prices_[configurations.size() + i]));
   double mean = 0;
-  for (const Part& one : configurations)
-    mean += one.share * prices_[static_cast<std::size_t>(&one - configurations.data())];
-  for (std::size_t i = 0; i < moves.size(); ++i) mean += moves[i].share * charges_[i];
+  for (std::size_t i = 0; i < moves_.size(); ++i) {
+    times.push_back(moves_[i].time);
+    charges_.push_back(std::max(0.0, prices_[configurations_.size() + i]));
+    mean += moves_[i].share * charges_[i];
+  }
+  const Rests rests(times, charges_);
+  for (const Part& one : configurations_) mean += one.share * rests.of(one.time);
   return mean;
 }
 
@@ -167,16 +175,15 @@ bool Envelope::enter() {
   return true;
 }
 
-double Envelope::rest(double time, std::span<const double> times, std::span<const double> charges) {
+Rests::Rests(std::span<const double> times, std::span<const double> charges) {
+  list_sums(times_, times.size(), [&](std::size_t i) { return times[i]; });
+  list_sums(charges_, times.size(), [&](std::size_t i) { return charges[i]; });
+}
+
+double Rests::of(double time) const {
   double least = time;
-  const std::size_t sets = std::size_t{1} << times.size();
-  std::vector<double> moved(sets), charged(sets);
-  for (std::size_t set = 1; set < sets; ++set) {
-    const auto first = static_cast<std::size_t>(std::countr_zero(set));
-    moved[set] = moved[set & (set - 1)] + times[first];
-    charged[set] = charged[set & (set - 1)] + charges[first];
-    least = std::min(least, std::max(time, moved[set]) - charged[set]);
-  }
+  for (std::size_t set = 1; set < times_.size(); ++set)
+    least = std::min(least, std::max(time, times_[set]) - charges_[set]);
   return least;
 }
 

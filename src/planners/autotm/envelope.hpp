@@ -15,19 +15,28 @@ struct Part {
   double time = 0, share = 0;
 };
 
+/// With charges for moves, what is left for the kernel: the least over sets of them of max{time, moves} less
+/// their charges. With it in place of a configuration's time, and the charges beside it, an inequality holds
+/// for every set.
+class Rests {
+ public:
+  Rests(std::span<const double> times, std::span<const double> charges);
+  double of(double time) const;
+
+ private:
+  std::vector<double> times_, charges_;  ///< by set of moves
+};
+
 class Envelope {
  public:
   /// Sets of moves are listed one by one.
   static constexpr std::size_t kMostMoves = 8;
 
-  /// The least mean. pre: some configuration, whose shares add up to 1; times above 0; at most kMostMoves;
-  /// shares within [0, 1]
+  /// Not above the least mean, and equal but for rounding. pre: some configuration, whose shares add up to 1;
+  /// times above 0; at most kMostMoves; shares within [0, 1]
   double solve(std::span<const Part> configurations, std::span<const Part> moves);
   /// By move, of the latest solve: what it is charged, from 0 on.
   const std::vector<double>& charges() const { return charges_; }
-  /// With these charges, the least over sets of moves of max{time, moves} - charges: with it in place of a
-  /// configuration's time, and the charges beside it, an inequality holds for every set.
-  static double rest(double time, std::span<const double> times, std::span<const double> charges);
 
  private:
   struct Column {
@@ -37,8 +46,10 @@ class Envelope {
 
   void begin();
   void invert();
-  /// Whether there is a column that makes the mean less: what it would save is `saving_`.
+  double prove();
+  /// Whether there is a column that makes the mean less.
   bool find_entering();
+  /// Whether another column left for it.
   bool enter();
   double cost(const Column& column) const;
   double entry(const Column& column, std::size_t row) const;

@@ -14,9 +14,11 @@
 //   fastest time + what of each move is beyond that
 //   moves
 //
-// since moves that are longer than some T take T and, each, what is beyond it. Without the first two a move
-// could be spread over kernels that are all shorter than it, and seem hidden. How much each coupling is
-// broken by the paths and configurations taken is the direction in which its price should go.
+// The first two hold since moves that are longer than some T take T and, each, what is beyond it. Without
+// them a move could be spread over kernels that are all shorter than it, and seem hidden. More inequalities
+// of a kernel (cuts.hpp) take part in the mixture, with weights of their own in place of some of 1 - nu - xi.
+// How much each coupling is broken by the paths and configurations taken is the direction in which its price
+// should go.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +41,8 @@ struct Prices {
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
   std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
   std::vector<double> cut;  ///< by cut, from 0 on; those of a kernel with nu and xi are at most 1 together
+
+  std::vector<double> charge;  ///< by edge: of all cuts; none where these are not known
 
   explicit Prices(const Flat& flat);
   /// Brings nu + xi down to 1 where it is more.

@@ -186,71 +186,22 @@ void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
   }
 }
 
-void Saddle::charge_cuts() {
-  if (cuts_.size() == 0) return;
-  std::fill(charged_.edge.begin(), charged_.edge.end(), 0.0);
-  std::fill(charged_.configuration.begin(), charged_.configuration.end(), 0.0);
-  for (std::size_t i = 0; i < cuts_.size(); ++i)
-    cuts_.charge(cuts_.all()[i], now_.cut[i], charged_.edge, charged_.configuration);
-}
-
-/// The nearest, each by its own step, that are at least 0 and at most 1 together.
-void Saddle::share_overlap(std::uint32_t k, double& overlap, double& haste) {
-  const std::vector<std::uint32_t>& cuts = cuts_.of(k);
-  parts_.resize(cuts.size() + 2);
-  std::vector<double>& steps = steps_of_;
-  steps.resize(parts_.size());
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    const Cuts::Cut& cut = cuts_.all()[cuts[i]];
-    steps[i] = step_.cut[cuts[i]];
-    parts_[i] = now_.cut[cuts[i]] + weight_ * steps[i] * cuts_.broken(cut, ahead_.edge, ahead_.configuration);
-  }
-  parts_[cuts.size()] = overlap;
-  parts_[cuts.size() + 1] = haste;
-  steps[cuts.size()] = step_.overlap[k];
-  steps[cuts.size() + 1] = step_.haste[k];
-  double over = 0;
-  for (;;) {
-    double sum = 0, rate = 0;
-    for (std::size_t i = 0; i < parts_.size(); ++i) {
-      if (parts_[i] <= over * steps[i]) continue;
-      sum += parts_[i];
-      rate += steps[i];
-    }
-    const double next = rate > 0 ? std::max(0.0, (sum - 1) / rate) : 0;
-    if (next <= over * (1 + 1e-12)) break;
-    over = next;
-  }
-  for (std::size_t i = 0; i < parts_.size(); ++i) parts_[i] = std::max(0.0, parts_[i] - over * steps[i]);
-  overlap = parts_[cuts.size()];
-  haste = parts_[cuts.size() + 1];
-}
-
-std::size_t Saddle::add_cuts() {
-  const std::size_t found = cuts_.find(next_.edge, next_.configuration);
-  if (found == 0) return 0;
-  for (Point* point : {&now_, &next_, &start_, &unit_, &step_, &asked_}) point->cut.resize(cuts_.size());
-  std::fill(unit_.cut.begin(), unit_.cut.end(), 1.0);
-  set_steps();
-  restart();
-  return found;
+template <bool looks>
+void Saddle::set_price(std::vector<double> Point::*prices, std::size_t i, double after) {
+  double& now = (now_.*prices)[i];
+  (looks ? (next_.*prices)[i] : now) = looks ? after : pulled(now, after, (start_.*prices)[i]);
 }
 
 template <bool looks>
 void Saddle::move_overlap() {
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     if (!flat_.kernels[k].overlaps) continue;
-    double overlap = now_.overlap[k] + weight_ * step_.overlap[k] * asked_.overlap[k];
-    double haste = now_.haste[k] + weight_ * step_.haste[k] * asked_.haste[k];
-    share_overlap(k, overlap, haste);
-    for (std::size_t i = 0; i < cuts_.of(k).size(); ++i) {
-      const std::uint32_t c = cuts_.of(k)[i];
-      (looks ? next_.cut[c] : now_.cut[c]) =
-          looks ? parts_[i] : pulled(now_.cut[c], parts_[i], start_.cut[c]);
-    }
-    (looks ? next_.overlap[k] : now_.overlap[k]) =
-        looks ? overlap : pulled(now_.overlap[k], overlap, start_.overlap[k]);
-    (looks ? next_.haste[k] : now_.haste[k]) = looks ? haste : pulled(now_.haste[k], haste, start_.haste[k]);
+    list_weights(k);
+    share_weights();
+    set_price<looks>(&Point::overlap, k, weights_[0].price);
+    set_price<looks>(&Point::haste, k, weights_[1].price);
+    for (std::size_t i = 0; i < cuts_.of(k).size(); ++i)
+      set_price<looks>(&Point::cut, cuts_.of(k)[i], weights_[2 + i].price);
   }
 }
 

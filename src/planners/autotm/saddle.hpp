@@ -57,10 +57,13 @@ class Saddle {
   void move_prices(std::vector<double> Point::*prices, double least);
   template <bool looks>
   void move_overlap();
+  template <bool looks>
+  void set_price(std::vector<double> Point::*prices, std::size_t i, double after);
   void charge_cuts();
   void add_cut_sums();
-  /// Prices of one kernel's overlap: into what they can be.
-  void share_overlap(std::uint32_t kernel, double& overlap, double& haste);
+  /// Where a kernel's prices of the overlap go: of moves, of haste, of its cuts.
+  void list_weights(std::uint32_t kernel);
+  void share_weights();
   /// The point after `before`, whose next one is `after`.
   double pulled(double before, double after, double start) const {
     return away_ * (2 * after - before) + (1 - away_) * start;
@@ -79,9 +82,12 @@ class Saddle {
   Point step_;   ///< of each coordinate
   Point asked_;  ///< by price: what is asked for beyond what there is
   std::vector<double> until_;
-  Point charged_;  ///< of edges and configurations by all cuts
+  Point charged_;  ///< to edges by all cuts, and what configurations do without
   Point ahead_;    ///< shares, as far beyond the next point as that is from this one
-  std::vector<double> parts_, steps_of_;
+  struct Weight {
+    double price, step;
+  };
+  std::vector<Weight> weights_;  ///< of one kernel
   Prices prices_;
   double weight_ = 1;      ///< of prices against shares
   bool overlaps_ = false;  ///< some move may be beside a kernel

@@ -107,21 +107,6 @@ void Saddle::set_steps() {
   }
 }
 
-void Saddle::add_cut_sums() {
-  for (std::size_t i = 0; i < cuts_.size(); ++i) {
-    const Cuts::Cut& cut = cuts_.all()[i];
-    for (std::uint32_t t = cut.first; t < cut.end; ++t) {
-      step_.edge[cuts_.terms()[t].edge] += cuts_.terms()[t].charge;
-      step_.cut[i] += cuts_.terms()[t].charge;
-    }
-    const Flat::Kernel& kernel = flat_.kernels[cut.kernel];
-    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-      step_.configuration[c] += cuts_.less()[cut.less + c - kernel.first];
-      step_.cut[i] += cuts_.less()[cut.less + c - kernel.first];
-    }
-  }
-}
-
 void Saddle::add_tensor_sums(std::uint32_t t, const std::vector<double>& until) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
