@@ -9,10 +9,15 @@ constexpr std::size_t kMostTensors = 12;
 /// So many neighbours are looked at for each that is taken.
 constexpr std::uint64_t kLooks = 8;
 constexpr double kLeastDoubt = 0.02;
+/// Kernels of a region, and exchanges in it for each.
+constexpr std::uint64_t kLeastKernels = 4, kMostKernels = 40, kAttemptsPerKernel = 6;
+
+double fraction(SplitMix& random) { return static_cast<double>(random.below(1000)) / 1000; }
 
 }  // namespace
 
-Exchange::Exchange(const Flat& flat, const Placement& least) {
+Exchange::Exchange(const Flat& flat, const Placement& least)
+    : flat_(flat), beside_(flat.kernels.size()), in_region_(flat.tensors.size()), noisy_(flat.edges.size()) {
   for (std::uint32_t t = 0; t < flat.tensors.size(); ++t) {
     Life life{flat.moments, 0};
     for (std::uint32_t e = flat.tensors[t].first; e < flat.tensors[t].end; ++e) {
@@ -31,15 +36,45 @@ void Exchange::set_doubts(std::span<const double> doubts) {
   for (std::uint32_t t = 0; t < lives_.size(); ++t) {
     if (doubts[t] >= kLeastDoubt && lives_[t].first < lives_[t].end) doubtful_.push_back(t);
   }
+  list_beside();
+}
+
+void Exchange::list_beside() {
+  for (auto& tensors : beside_) tensors.clear();
+  for (const std::uint32_t t : doubtful_) {
+    for (std::uint32_t e = flat_.tensors[t].first; e < flat_.tensors[t].end; ++e) {
+      if (!flat_.is_beside(flat_.edges[e])) continue;
+      auto& tensors = beside_[flat_.edges[e].beside];
+      if (tensors.empty() || tensors.back() != t) tensors.push_back(t);
+    }
+  }
+  kernels_.clear();
+  for (std::uint32_t k = 0; k < beside_.size(); ++k) {
+    if (beside_[k].size() > 1) kernels_.push_back(k);
+  }
 }
 
 void Exchange::run(Placement& placement, std::uint64_t attempts, SplitMix& random) {
   if (doubtful_.empty()) return;
-  for (std::uint64_t i = 0; i < attempts; ++i) attempt(placement, random);
+  for (std::uint64_t i = 0; i < attempts; ++i) {
+    gather(random);
+    attempt(placement, random);
+  }
+}
+
+void Exchange::renew(Placement& placement, std::span<const double> shares, std::uint64_t regions,
+                     SplitMix& random) {
+  if (kernels_.empty()) return;
+  for (std::uint64_t i = 0; i < regions; ++i) renew_region(placement, shares, random);
+}
+
+void Exchange::gather(SplitMix& random) {
+  if (kernels_.empty() || random.below(2) == 0) return gather_of_moment(random);
+  gather_beside(kernels_[random.below(kernels_.size())], random);
 }
 
 /// Tensors that may all be in fast memory at one moment of the first one's life.
-void Exchange::gather(SplitMix& random) {
+void Exchange::gather_of_moment(SplitMix& random) {
   set_.assign(1, doubtful_[random.below(doubtful_.size())]);
   const Life& life = lives_[set_[0]];
   const auto moment = static_cast<std::uint32_t>(life.first + random.below(life.end - life.first));
@@ -51,8 +86,23 @@ void Exchange::gather(SplitMix& random) {
   }
 }
 
+void Exchange::gather_beside(std::uint32_t kernel, SplitMix& random) {
+  std::vector<std::uint32_t>& all = beside_[kernel];
+  const std::size_t wanted = std::min<std::size_t>(all.size(), 2 + random.below(kMostTensors - 1));
+  for (std::size_t i = 0; i < wanted; ++i) std::swap(all[i], all[i + random.below(all.size() - i)]);
+  set_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(wanted));
+}
+
+/// All that may move beside these kernels.
+void Exchange::gather_region(std::uint32_t first, std::uint32_t end) {
+  set_.clear();
+  for (std::uint32_t i = first; i < end; ++i)
+    set_.insert(set_.end(), beside_[kernels_[i]].begin(), beside_[kernels_[i]].end());
+  std::sort(set_.begin(), set_.end());
+  set_.erase(std::unique(set_.begin(), set_.end()), set_.end());
+}
+
 bool Exchange::attempt(Placement& placement, SplitMix& random) {
-  gather(random);
   const double time = placement.time();
   before_.clear();
   little_.clear();
@@ -70,6 +120,53 @@ bool Exchange::attempt(Placement& placement, SplitMix& random) {
   }
   placement.set_trust({});
   placement.exchange(set_, before_);
+  return false;
+}
+
+/// Paths of the set's tensors, unless they are known.
+void Exchange::remember(const Placement& placement) {
+  for (const std::uint32_t t : set_) {
+    if (in_region_[t]) continue;
+    in_region_[t] = true;
+    region_.push_back(t);
+    region_before_.push_back(placement.path(t));
+  }
+}
+
+bool Exchange::renew_region(Placement& placement, std::span<const double> shares, SplitMix& random) {
+  const double time = placement.time();
+  const std::uint64_t wanted = kLeastKernels + random.below(kMostKernels - kLeastKernels);
+  const auto first = static_cast<std::uint32_t>(random.below(kernels_.size()));
+  const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(kernels_.size(), first + wanted));
+  region_.clear();
+  region_before_.clear();
+  gather_region(first, end);
+  remember(placement);
+  little_.clear();
+  for (const std::uint32_t t : set_) little_.push_back(least_[t]);
+  bool fits = placement.exchange(set_, little_);
+  if (fits) {
+    const double noise = fraction(random);
+    for (std::size_t i = set_.size(); i > 1; --i) std::swap(set_[i - 1], set_[random.below(i)]);
+    for (const std::uint32_t t : set_) {
+      for (std::uint32_t e = flat_.tensors[t].first; e < flat_.tensors[t].end; ++e)
+        noisy_[e] = shares[e] + noise * fraction(random);
+      placement.follow(t, noisy_);
+    }
+    for (const double trusted : {1.0, 0.0}) {
+      placement.set_trust({trusted, 0, 0, 0});
+      for (const std::uint32_t t : set_) placement.choose(t);
+    }
+    for (std::uint64_t i = 0; i < kAttemptsPerKernel * (end - first); ++i) {
+      gather_beside(kernels_[first + random.below(end - first)], random);
+      remember(placement);
+      attempt(placement, random);
+    }
+  }
+  for (const std::uint32_t t : region_) in_region_[t] = false;
+  if (fits && placement.time() <= time) return true;
+  placement.set_trust({});
+  placement.exchange(region_, region_before_);
   return false;
 }
 

@@ -40,8 +40,10 @@ constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 constexpr std::uint64_t kKinds = 3;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
-/// In the time of the steps from one look to the next: placements take a tenth of that.
-constexpr std::uint64_t kPlacementsBeside = 4;
+/// For one region of the best placement that is made anew.
+constexpr std::size_t kTensorsPerRegion = 100;
+/// In the time of the steps from one look to the next: where there are moves beside kernels they take longer.
+constexpr std::uint64_t kPlacementsBeside = 4, kOverlappingBeside = 2;
 /// After which a small problem is left to the exact program: it takes as long as some thousand of them.
 constexpr std::uint64_t kStepsAlone = 2000;
 /// Edges and configurations, up to which a problem is small.
@@ -62,20 +64,22 @@ class FastSolver {
         exchange_(flat_, placement_),
         doubts_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
+        cuts_(reduction_.flat),
         ascent_(reduction_.flat),
-        relaxation_(reduction_.flat),
+        relaxation_(reduction_.flat, cuts_),
         best_prices_(reduction_.flat),
         prices_(flat_),
         random_(options.seed),
         start_(steady_clock().now()) {
     if (!instance.between.empty()) list_going_on();
+    for (const Flat::Kernel& kernel : flat_.kernels) overlaps_ = overlaps_ || kernel.overlaps;
   }
 
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
     climb();
-    Saddle saddle(reduction_.flat, best_prices_);
+    Saddle saddle(reduction_.flat, cuts_, best_prices_);
     std::uint64_t steps = kLeastSteps;
     if (!is_done()) balance(saddle, steps);
     while (!is_done()) {
@@ -121,13 +125,14 @@ class FastSolver {
   }
 
   void place_several() {
-    for (std::uint64_t i = 0; i < kPlacementsBeside && !is_late(); ++i) place();
+    for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i)
+      place();
   }
 
   void place() {
     vary();
     rounds_ % kKinds == kKinds - 1 ? round() : follow();
-    if (!is_late()) exchange();
+    if (!is_late()) improve();
   }
 
   /// Towards a little more than what is proven: the first placement is far too slow to aim at.
@@ -143,6 +148,7 @@ class FastSolver {
   }
 
   void balance(Saddle& saddle, std::uint64_t steps) {
+    if (result_.iterations > kClimbSteps && overlaps_) saddle.add_cuts();
     for (std::uint64_t i = 0; i < steps; ++i) {
       ++result_.iterations;
       if (!saddle.step()) continue;
@@ -179,7 +185,8 @@ class FastSolver {
     for (std::size_t e = 0; e < shares_.size(); ++e)
       shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
     for (const std::uint32_t e : going_on_) shares_[e] = 1;
-    reduction_.widen(best_prices_, prices_);
+    exchange_.set_doubts(doubts_);
+    reduction_.widen(best_prices_, cuts_, prices_);
     placement_.set_prices(prices_);
   }
 
@@ -239,11 +246,16 @@ class FastSolver {
     }
   }
 
-  /// Improves the best placement.
-  void exchange() {
-    exchange_.set_doubts(doubts_);
+  /// The best placement; where moves are in each other's way also the latest, which may end better.
+  void improve() {
+    const std::uint64_t attempts = kLeastAttempts + flat_.tensors.size() / (overlaps_ ? 4 : 16);
+    if (overlaps_) {
+      exchange_.run(placement_, attempts, random_);
+      keep();
+    }
     best_->set_prices(prices_);
-    exchange_.run(*best_, kLeastAttempts + flat_.tensors.size() / 16, random_);
+    exchange_.run(*best_, attempts, random_);
+    if (overlaps_) exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
     if (best_->time() < result_.time.count()) take(*best_);
   }
 
@@ -287,6 +299,7 @@ class FastSolver {
   std::vector<double> shares_;           ///< by edge
   std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
+  Cuts cuts_;                            ///< of the smaller problem
   Ascent ascent_;
   Relaxation relaxation_;
   double best_bound_ = 0;
@@ -297,6 +310,7 @@ class FastSolver {
   FastResult result_;
   std::uint64_t rounds_ = 0;  ///< placements
   bool branched_ = false;
+  bool overlaps_ = false;  ///< some move may be beside a kernel
 };
 
 }  // namespace

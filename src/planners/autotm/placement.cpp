@@ -126,7 +126,8 @@ double Placement::move_cost(const Flat::Edge& edge) const {
   const double longer = std::max(kernel, beside_[edge.beside] + flat_.time(edge)) - kernel_time(edge.beside);
   return (1 - trust_.link) * longer +
          trust_.link * (edge.wait + prices_->overlap[edge.beside] * flat_.hidden_of(edge).share +
-                        prices_->haste[edge.beside] * flat_.hidden_of(edge).slower);
+                        prices_->haste[edge.beside] * flat_.hidden_of(edge).slower +
+                        prices_->charge[static_cast<std::size_t>(&edge - flat_.edges.data())]);
 }
 
 bool Placement::fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const {

@@ -195,7 +195,12 @@ class Reducing {
 
 Reduction::Reduction(const Flat& whole, double share) { Reducing(whole, *this, share).run(); }
 
-void Reduction::widen(const Prices& prices, Prices& whole) const {
+void Reduction::widen(const Prices& prices, const Cuts& cuts, Prices& whole) const {
+  std::vector<double> charges(flat.edges.size()), less(flat.configurations.size());
+  for (std::size_t i = 0; i < prices.cut.size(); ++i)
+    cuts.charge(cuts.all()[i], prices.cut[i], charges, less);
+  whole.charge.resize(edges.size());
+  for (std::size_t e = 0; e < edges.size(); ++e) whole.charge[e] = edges[e] == kNone ? 0 : charges[edges[e]];
   whole.memory = prices.memory;
   whole.overlap = prices.overlap;
   whole.haste = prices.haste;

@@ -21,7 +21,7 @@ struct Reduction {
   Reduction(const Flat& whole, double share);
 
   /// Prices for the whole problem.
-  void widen(const Prices& prices, Prices& whole) const;
+  void widen(const Prices& prices, const Cuts& cuts, Prices& whole) const;
 };
 
 }  // namespace terrace::autotm

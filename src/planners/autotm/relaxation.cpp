@@ -26,7 +26,12 @@ Prices::Prices(const Flat& flat)
       haste(flat.kernels.size() + 1) {}
 
 Relaxation::Relaxation(const Flat& flat)
-    : flat_(flat), until_(flat.rows() + 1), least_(flat.most_nodes), by_(flat.most_nodes) {
+    : flat_(flat),
+      charge_(flat.edges.size()),
+      less_(flat.configurations.size()),
+      until_(flat.rows() + 1),
+      least_(flat.most_nodes),
+      by_(flat.most_nodes) {
   broken_.memory.resize(flat.rows() + 1);
   broken_.link.resize(2 * flat.links.size() + 1);
   broken_.overlap.resize(flat.kernels.size() + 1);
@@ -37,6 +42,7 @@ double Relaxation::bound(const Prices& prices) {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + prices.memory[r];
   for (auto* all : {&broken_.memory, &broken_.link, &broken_.overlap, &broken_.haste})
     std::fill(all->begin(), all->end(), 0.0);
+  if (cuts_ != nullptr) charge_cuts(prices);
   double sum = 0, absolute = 0;
   for (const Flat::Tensor& tensor : flat_.tensors) {
     const double least = add_tensor(tensor, prices);
@@ -57,6 +63,14 @@ double Relaxation::bound(const Prices& prices) {
   return sum - given - kRounding * (absolute + given);
 }
 
+void Relaxation::charge_cuts(const Prices& prices) {
+  std::fill(charge_.begin(), charge_.end(), 0.0);
+  std::fill(less_.begin(), less_.end(), 0.0);
+  for (std::size_t i = 0; i < prices.cut.size(); ++i) {
+    if (prices.cut[i] > 0) cuts_->charge(cuts_->all()[i], prices.cut[i], charge_, less_);
+  }
+}
+
 double Relaxation::add_tensor(const Flat::Tensor& tensor, const Prices& prices) {
   std::fill_n(least_.begin(), tensor.nodes, kNever);
   least_[0] = 0;
@@ -66,7 +80,7 @@ double Relaxation::add_tensor(const Flat::Tensor& tensor, const Prices& prices) 
                   prices.link[edge.slot];
     if (flat_.is_beside(edge)) {
       cost += flat_.hidden[e].share * prices.overlap[edge.beside] +
-              flat_.hidden[e].slower * prices.haste[edge.beside];
+              flat_.hidden[e].slower * prices.haste[edge.beside] + charge_[e];
     }
     if (cost < least_[edge.to]) {
       least_[edge.to] = cost;
@@ -99,7 +113,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   const Flat::Configuration* best = nullptr;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];
-    double cost = own * one.time + sure;
+    double cost = own * one.time + sure - less_[c];
     if (cost >= least) break;  // they ascend
     cost += prices.memory[one.row] * one.scratch;
     for (std::uint64_t left = one.mask; left != 0; left &= left - 1)

@@ -14,15 +14,17 @@
 //   fastest time + what of each move is beyond that
 //   moves
 //
-// since moves that are longer than some T take T and, each, what is beyond it. Without the first two a move
-// could be spread over kernels that are all shorter than it, and seem hidden. How much each coupling is
-// broken by the paths and configurations taken is the direction in which its price should go.
+// The first two hold since moves that are longer than some T take T and, each, what is beyond it. Without
+// them a move could be spread over kernels that are all shorter than it, and seem hidden. More inequalities
+// of a kernel (cuts.hpp) take part in the mixture, with weights of their own in place of some of 1 - nu - xi.
+// How much each coupling is broken by the paths and configurations taken is the direction in which its price
+// should go.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
-#include "planners/autotm/flat.hpp"
+#include "planners/autotm/cuts.hpp"
 
 namespace terrace::autotm {
 
@@ -38,6 +40,9 @@ struct Prices {
   std::vector<double> link;     ///< lambda >= 0, by slot; 0 for slots that are no link
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
   std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
+  std::vector<double> cut;  ///< by cut, from 0 on; those of a kernel with nu and xi are at most 1 together
+
+  std::vector<double> charge;  ///< by edge: of all cuts; none where these are not known
 
   explicit Prices(const Flat& flat);
   /// Brings nu + xi down to 1 where it is more.
@@ -47,6 +52,8 @@ struct Prices {
 class Relaxation {
  public:
   explicit Relaxation(const Flat& flat);
+  /// With more inequalities of the overlap. Borrowed, and may become more.
+  Relaxation(const Flat& flat, const Cuts& cuts) : Relaxation(flat) { cuts_ = &cuts; }
 
   /// Rounded down by more than what the sums may be wrong.
   double bound(const Prices& prices);
@@ -61,8 +68,12 @@ class Relaxation {
   double add_tensor(const Flat::Tensor& tensor, const Prices& prices);
   double add_kernel(std::uint32_t kernel, const Prices& prices);
   void take(const Flat::Tensor& tensor, const Flat::Edge& edge);
+  void charge_cuts(const Prices& prices);
 
   const Flat& flat_;
+  const Cuts* cuts_ = nullptr;
+  std::vector<double> charge_;  ///< by edge, of all cuts
+  std::vector<double> less_;    ///< by configuration, likewise
   Broken broken_;
   std::vector<double> until_;      ///< price of a unit at all rows before this one
   std::vector<double> least_;      ///< by node

@@ -15,8 +15,8 @@ constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
 
 }  // namespace
 
-Saddle::Saddle(const Flat& flat, const Prices& prices)
-    : flat_(flat), until_(flat.rows() + 1), prices_(prices) {
+Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices)
+    : flat_(flat), cuts_(cuts), until_(flat.rows() + 1), prices_(prices) {
   std::uint32_t nodes = 0;
   for (const Flat::Tensor& tensor : flat.tensors) {
     first_node_.push_back(nodes);
@@ -32,7 +32,11 @@ Saddle::Saddle(const Flat& flat, const Prices& prices)
   now_.haste = prices.haste;
   now_.node.resize(nodes);
   now_.kernel.resize(kernels);
+  now_.cut.resize(cuts.size());
   next_ = asked_ = unit_ = step_ = now_;
+  charged_.edge.resize(flat.edges.size());
+  charged_.configuration.resize(flat.configurations.size());
+  ahead_ = charged_;
   set_units();
   set_steps();
   for (const Flat::Kernel& kernel : flat.kernels) overlaps_ = overlaps_ || kernel.overlaps;
@@ -81,9 +85,10 @@ bool Saddle::is_settled() {
 template <bool looks>
 void Saddle::advance() {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
-  for (auto part :
-       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
+  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
+                    &Point::kernel})
     std::fill((asked_.*part).begin(), (asked_.*part).end(), 0.0);
+  charge_cuts();
   move_edges<looks>();
   double held = 0;
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) {
@@ -113,7 +118,7 @@ void Saddle::move_edges() {
                     price[edge.from] + price[edge.to];
       if (beside)
         cost += flat_.hidden[e].share * now_.overlap[edge.beside] +
-                flat_.hidden[e].slower * now_.haste[edge.beside];
+                flat_.hidden[e].slower * now_.haste[edge.beside] + charged_.edge[e];
       const double before = now_.edge[e];
       const double after = std::max(0.0, before - rate * step_.edge[e] * cost);
       const double ahead = 2 * after - before, held = tensor.size * ahead;
@@ -124,6 +129,7 @@ void Saddle::move_edges() {
       asked[edge.from] -= ahead;
       asked[edge.to] += ahead;
       if (!beside) continue;
+      ahead_.edge[e] = ahead;
       asked_.overlap[edge.beside] += flat_.hidden[e].share * ahead;
       asked_.haste[edge.beside] += flat_.hidden[e].slower * ahead;
     }
@@ -147,12 +153,13 @@ void Saddle::move_configurations() {
     double sum = 0, time = 0;
     for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
       const Flat::Configuration& one = flat_.configurations[c];
-      double cost = base + own * one.time + now_.memory[one.row] * one.scratch;
+      double cost = base + own * one.time + now_.memory[one.row] * one.scratch - charged_.configuration[c];
       for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
         cost += price[static_cast<std::size_t>(std::countr_zero(left))];
       const double before = now_.configuration[c];
       const double after = std::max(0.0, before - rate * step_.configuration[c] * cost);
       const double ahead = 2 * after - before;
+      ahead_.configuration[c] = ahead;
       (looks ? next_.configuration[c] : now_.configuration[c]) =
           looks ? after : pulled(before, after, start_.configuration[c]);
       sum += ahead;
@@ -180,15 +187,21 @@ void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
 }
 
 template <bool looks>
+void Saddle::set_price(std::vector<double> Point::*prices, std::size_t i, double after) {
+  double& now = (now_.*prices)[i];
+  (looks ? (next_.*prices)[i] : now) = looks ? after : pulled(now, after, (start_.*prices)[i]);
+}
+
+template <bool looks>
 void Saddle::move_overlap() {
-  for (std::size_t k = 0; k < flat_.kernels.size(); ++k) {
+  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     if (!flat_.kernels[k].overlaps) continue;
-    double overlap = now_.overlap[k] + weight_ * step_.overlap[k] * asked_.overlap[k];
-    double haste = now_.haste[k] + weight_ * step_.haste[k] * asked_.haste[k];
-    share_overlap(overlap, haste);
-    (looks ? next_.overlap[k] : now_.overlap[k]) =
-        looks ? overlap : pulled(now_.overlap[k], overlap, start_.overlap[k]);
-    (looks ? next_.haste[k] : now_.haste[k]) = looks ? haste : pulled(now_.haste[k], haste, start_.haste[k]);
+    list_weights(k);
+    share_weights();
+    set_price<looks>(&Point::overlap, k, weights_[0].price);
+    set_price<looks>(&Point::haste, k, weights_[1].price);
+    for (std::size_t i = 0; i < cuts_.of(k).size(); ++i)
+      set_price<looks>(&Point::cut, cuts_.of(k)[i], weights_[2 + i].price);
   }
 }
 
@@ -197,6 +210,7 @@ void Saddle::show_prices() {
   prices_.link = next_.link;
   prices_.overlap = next_.overlap;
   prices_.haste = next_.haste;
+  prices_.cut = next_.cut;
 }
 
 Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
@@ -210,15 +224,15 @@ Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
   };
   add(found.primal, &Point::edge);
   add(found.primal, &Point::configuration);
-  for (auto part :
-       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel})
+  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
+                    &Point::kernel})
     add(found.dual, part);
   return found;
 }
 
 void Saddle::pull_back() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
-                    &Point::haste, &Point::node, &Point::kernel}) {
+                    &Point::haste, &Point::cut, &Point::node, &Point::kernel}) {
     std::vector<double>& now = now_.*part;
     for (std::size_t i = 0; i < now.size(); ++i) now[i] = pulled(now[i], (next_.*part)[i], (start_.*part)[i]);
   }

@@ -15,7 +15,7 @@ namespace terrace::autotm {
 class Saddle {
  public:
   /// Begins at these prices.
-  Saddle(const Flat& flat, const Prices& prices);
+  Saddle(const Flat& flat, Cuts& cuts, const Prices& prices);
 
   /// Whether it was one of those after which prices and doubts are known.
   bool step();
@@ -24,13 +24,15 @@ class Saddle {
   double share(std::uint32_t edge) const { return next_.edge[edge]; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
   double doubt(std::uint32_t tensor) const;
+  /// Adds inequalities of the overlap that the shares break. How many.
+  std::size_t add_cuts();
 
  private:
   /// What is chosen and what it is charged.
   struct Point {
-    std::vector<double> edge, configuration;           ///< shares
-    std::vector<double> memory, link, overlap, haste;  ///< prices
-    std::vector<double> node, kernel;                  ///< of one path, of one configuration
+    std::vector<double> edge, configuration;                ///< shares
+    std::vector<double> memory, link, overlap, haste, cut;  ///< prices
+    std::vector<double> node, kernel;                       ///< of one path, of one configuration
   };
   struct Lengths {
     double primal = 0, dual = 0;
@@ -55,6 +57,13 @@ class Saddle {
   void move_prices(std::vector<double> Point::*prices, double least);
   template <bool looks>
   void move_overlap();
+  template <bool looks>
+  void set_price(std::vector<double> Point::*prices, std::size_t i, double after);
+  void charge_cuts();
+  void add_cut_sums();
+  /// Where a kernel's prices of the overlap go: of moves, of haste, of its cuts.
+  void list_weights(std::uint32_t kernel);
+  void share_weights();
   /// The point after `before`, whose next one is `after`.
   double pulled(double before, double after, double start) const {
     return away_ * (2 * after - before) + (1 - away_) * start;
@@ -66,12 +75,19 @@ class Saddle {
   void show_prices();
 
   const Flat& flat_;
+  Cuts& cuts_;
   std::vector<std::uint32_t> first_node_;  ///< by tensor
   Point now_, next_, start_;
   Point unit_;   ///< of each price
   Point step_;   ///< of each coordinate
   Point asked_;  ///< by price: what is asked for beyond what there is
   std::vector<double> until_;
+  Point charged_;  ///< to edges by all cuts, and what configurations do without
+  Point ahead_;    ///< shares, as far beyond the next point as that is from this one
+  struct Weight {
+    double price, step;
+  };
+  std::vector<Weight> weights_;  ///< of one kernel
   Prices prices_;
   double weight_ = 1;      ///< of prices against shares
   bool overlaps_ = false;  ///< some move may be beside a kernel

@@ -87,7 +87,7 @@ void Saddle::set_units() {
 /// step is too long.
 void Saddle::set_steps() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
-                    &Point::haste, &Point::node, &Point::kernel})
+                    &Point::haste, &Point::cut, &Point::node, &Point::kernel})
     std::fill((step_.*part).begin(), (step_.*part).end(), 0.0);
   std::vector<double> until(flat_.rows() + 1);
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until[r + 1] = until[r] + unit_.memory[r];
@@ -95,11 +95,12 @@ void Saddle::set_steps() {
   double held = 0;
   for (double& sum : step_.memory) sum = held += sum;
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) add_kernel_sums(k);
+  add_cut_sums();
   for (auto part : {&Point::edge, &Point::configuration}) {
     for (double& sum : step_.*part) sum = sum > 0 ? 1 / sum : 0;
   }
-  for (auto part :
-       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::node, &Point::kernel}) {
+  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
+                    &Point::kernel}) {
     std::vector<double>& sums = step_.*part;
     for (std::size_t i = 0; i < sums.size(); ++i)
       sums[i] = sums[i] > kNothing ? (unit_.*part)[i] / sums[i] : 0;
