@@ -27,6 +27,7 @@ Crossing cross(const Gap& gap, Place from, Place to) {
     best.offer(gap.again.price, Passage::made_again);
   } else if (to == kBoth) {
     best.offer(gap.again_slow.price + gap.in.price, Passage::made_again_comes);
+    best.offer(gap.again.price + gap.stored.price, Passage::made_again_stored);
     if (from == kFast) {
       best.offer(gap.stay + gap.again_slow.price, Passage::stays_made_again);
       best.offer(gap.stay + gap.stored.price, Passage::stays_stored);
@@ -34,6 +35,7 @@ Crossing cross(const Gap& gap, Place from, Place to) {
     } else {
       if (from == kBoth) best.offer(gap.stay, Passage::stays);
       best.offer(gap.in.price, Passage::comes);
+      best.offer(gap.again.price, Passage::made_again);
     }
   } else {
     from == kFast ? best.offer(gap.out.price, Passage::leaves) : best.offer(0, Passage::rests);
@@ -103,8 +105,11 @@ Gap Paths::gap(const Begin& begin, std::uint32_t until, const Priced& priced) co
   leave(begin, until, priced, gap);
   come(begin, until, priced, gap);
   if (begin.making.seconds < kNot) {
-    const double made = gap.weight.price * begin.making.slow_seconds + begin.making.before;
-    gap.again_slow = {made, gap.weight.block, until, 0};
+    const Making& making = begin.making;
+    const double there = gap.weight.price * making.slow_seconds;
+    const double copied = gap.weight.price * making.seconds + gap.stored.price;
+    gap.again_slow = {std::min(there, copied) + making.before, gap.weight.block, until, 0};
+    gap.again_is_copied = copied < there;
   }
   return gap;
 }

@@ -69,8 +69,9 @@ enum class Passage : std::uint8_t {
   comes,
   goes_round,
   made_again,
-  made_again_comes,  ///< in slower memory, and copied in
-  stays_made_again,  ///< in slower memory, too
+  made_again_comes,   ///< in slower memory, and copied in
+  made_again_stored,  ///< in fast memory, and copied out
+  stays_made_again,   ///< in slower memory, too
 };
 
 /// When something is best done: its price for a byte, the block, until or from which moment the byte is in
@@ -103,7 +104,8 @@ struct Gap {
   When out;     ///< copied out, then or before, and gone
   When in;
   When again, again_slow;
-  When weight;  ///< the least of what is computed again, since the value was written
+  bool again_is_copied = false;  ///< into slower memory, from fast memory where it was made again
+  When weight;                   ///< the least of what is computed again, since the value was written
   Making making;
 };
 
@@ -140,12 +142,15 @@ void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath&
       sink.copy_in(gap.in);
     }
     const auto make = [&](const When& when) {
-      const double own = &when == &gap.again_slow ? gap.making.slow_seconds : gap.making.seconds;
+      const bool slow = &when == &gap.again_slow && !gap.again_is_copied;
+      const double own = slow ? gap.making.slow_seconds : gap.making.seconds;
       sink.again(when.block, (own + gap.making.before_seconds) * tensor.bytes);
+      if (&when == &gap.again_slow && gap.again_is_copied) sink.copy_out(gap.stored);
       if (gap.making.copies) sink.copy_in(path.cheapest_in);
     };
     if (by == Passage::made_again_comes || by == Passage::stays_made_again) make(gap.again_slow);
-    if (by == Passage::made_again) {
+    if (by == Passage::made_again_stored) sink.copy_out(gap.stored);
+    if (by == Passage::made_again || by == Passage::made_again_stored) {
       const When& when = arrival.to == kSlow ? gap.again_slow : gap.again;
       sink.hold(when.moment, gap.end);
       make(when);

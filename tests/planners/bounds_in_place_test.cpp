@@ -1,10 +1,12 @@
 // The bound where kernels can use slower memory, against every placement of very small graphs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "base/random.hpp"
+#include "plan/bound_prices.hpp"
 #include "plan/step_uses.hpp"
 #include "planners/baseline_rig.hpp"
 #include "planners/plan_writer.hpp"
@@ -185,6 +187,63 @@ TEST(BoundInPlace, CountsWhatDoesNotFitBesideEachOther) {
   const Bound bound = step_bound(planned.request(kMega + 1024));
   EXPECT_GT(bound.step.count(), 1.4);
   EXPECT_LE(bound.moving.count(), 1.5) << "x is used in slow memory for half a second more";
+}
+
+/// What is dropped may be made again in fast memory, in a pause, and copied out beside a kernel: cheaper than
+/// writing it to slow memory, and without holding it.
+TEST(BoundInPlace, LetsThingsBeMadeAgainAndCopiedOut) {
+  constexpr std::uint64_t kLarge = 1'024'000;
+  Graph graph;
+  graph.name = "by hand";
+  graph.layers = {"only"};
+  const auto tensor = [&](std::string name, TensorKind kind, std::uint64_t bytes) {
+    graph.tensors.push_back({std::move(name),
+                             {static_cast<std::int64_t>(bytes / 4)},
+                             DataType::f32,
+                             kind,
+                             false,
+                             Bytes{bytes},
+                             {},
+                             {},
+                             {}});
+    return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
+  };
+  const auto kernel = [&](TensorId input, TensorId output, Seconds time) {
+    Kernel made;
+    made.name = "k" + std::to_string(graph.kernels.size());
+    made.inputs.push_back({input, graph[input].shape, graph[input].bytes, {}});
+    made.outputs.push_back({output, graph[output].shape, graph[output].bytes, {}});
+    made.variants = {{"", Bytes{}, time}};
+    graph.kernels.push_back(made);
+  };
+  const TensorId x = tensor("x", TensorKind::input, 64), t = tensor("t", TensorKind::activation, kLarge),
+                 u = tensor("u", TensorKind::activation, kLarge),
+                 small = tensor("small", TensorKind::activation, 64),
+                 w = tensor("w", TensorKind::activation, kLarge), r = tensor("r", TensorKind::activation, 64);
+  kernel(x, t, Seconds{0.1});
+  kernel(x, u, Seconds{0.1});
+  kernel(x, small, Seconds{1});
+  kernel(t, w, Seconds{0.1});
+  kernel(w, r, Seconds{0.1});
+  graph.results = {r};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+
+  Machine machine = two_memories(kLarge, 1e12, 0.1, 0.1, 1);
+  machine.links[1].rates = {{Bytes{64}, {double{kLarge}}}};
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{kLarge + 256}, Bytes{1 << 30}}};
+  const KernelClock clock(graph, machine, profile);
+  const bounds::Problem problem(request, clock);
+  bounds::Prices prices(problem);
+  for (auto* all : {&prices.out, &prices.in, &prices.pause_out, &prices.pause_in, &prices.operand})
+    std::fill(all->begin(), all->end(), 0.0);
+  prices.memory[1] = prices.memory[3] = 0.9 / double{kLarge};
+  for (std::size_t i = 0; i < problem.operands.size(); ++i) {
+    if (problem.operands[i].seconds > 0.5) prices.operand[i] = 0.9;
+  }
+  prices.pause_out[problem.block_of[1]] = 0.5;
+  // Run, drop t, run, make t again (0.1 s) and copy it out beside the long kernel (1.1 s), run, run.
+  EXPECT_LE(bounds::Relaxation(problem).bound(prices, bounds::Again::yes), 1.6 + 1e-9);
 }
 
 }  // namespace

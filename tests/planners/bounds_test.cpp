@@ -192,8 +192,8 @@ TEST(Bounds, CountTheBytesThatCannotStay) {
   by_hand.kernel({kept, out}, {out}, Seconds{1});
   graph.results = {out};
   ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
-  // 6400 bytes too few during the second kernel. They leave in 0.32 s while no kernel runs, and come in 0.64
-  // s beside the third, where each second costs half.
+  // 6400 bytes too few during the second kernel. They leave in 0.32 s before it and come in 0.64 s after it,
+  // while no kernel runs: beside one there is no room for more of them.
   const Machine machine = memory_and_disk(20000, 10000, 0.5);
   const Profile profile = estimate(graph, machine);
   const PlanRequest request{graph, machine, profile, {Bytes{128000}, Bytes{1 << 30}}};

@@ -45,8 +45,11 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
   state.leaving = true;
   const bool at_once = leaving.end <= now_;
   if (leaving.late > next_kernel) schedule_.planned.add(next_kernel, leaving.late - 1, size_of(u));
-  leaving_.push_back(std::move(leaving));
-  if (at_once) finish_leaving(leaving_.size() - 1, next_kernel);
+  const auto place = std::upper_bound(leaving_.begin(), leaving_.end(), leaving.end,
+                                      [](Seconds end, const Leaving& other) { return end < other.end; });
+  const auto index = static_cast<std::size_t>(place - leaving_.begin());
+  leaving_.insert(place, std::move(leaving));
+  if (at_once) finish_leaving(index, next_kernel);
   return {};
 }
 

@@ -13,6 +13,7 @@ void MigrationWriter::plan_stores() {
     const Visit& last = visits_.all[v];
     const Unit& unit = units_.all[last.unit];
     if (schedule_.in_place[v] || schedule_.stays[v] || unit.tensors.size() > 1 || !unit.home) continue;
+    if (is_pinned(last.unit)) continue;
     if (last.last >= view_.kernels() || !is_read_later(unit.tensors.front(), last.last)) continue;
     std::uint32_t first = v;
     while (!visits_.all[first].writes && visits_.all[first].previous != kNever &&

@@ -186,6 +186,11 @@ void MigrationWriter::after_use(const Use& use) {
   if (!slow_home_[u]) free_slow(use.tensor);
 }
 
+/// It is in fast memory for the whole step.
+bool MigrationWriter::is_pinned(std::uint32_t u) const {
+  return units_.all[u].fixed || (units_.all[u].persistent && schedule_.from_start[u]);
+}
+
 Result<void> MigrationWriter::end_visits(std::uint32_t kernel) {
   if (kernel == view_.kernels()) return {};
   for (const Use& use : view_.uses.of(kernel)) {
@@ -193,9 +198,7 @@ Result<void> MigrationWriter::end_visits(std::uint32_t kernel) {
     const State& state = state_[u];
     const Visit& visit = visits_.all[state.visit];
     if (visit.last != kernel || state.regions == 0 || state.leaving) continue;
-    const bool stays = schedule_.stays[state.visit] || units_.all[u].fixed ||
-                       (units_.all[u].persistent && schedule_.from_start[u]);
-    if (stays) continue;
+    if (schedule_.stays[state.visit] || is_pinned(u)) continue;
     if (auto left = leave(u, kernel + 1); !left) return left;
   }
   return {};

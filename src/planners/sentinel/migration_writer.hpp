@@ -73,6 +73,7 @@ class MigrationWriter {
   void store_ahead(std::uint32_t kernel);
   bool is_read_later(TensorId tensor, std::uint32_t kernel) const;
   bool is_storable(std::uint32_t unit) const;
+  bool is_pinned(std::uint32_t unit) const;
   void store(std::uint32_t unit, TierId to);
   Result<void> compute(std::uint32_t kernel);
   Result<void> make_operands(std::uint32_t kernel);
@@ -119,7 +120,7 @@ class MigrationWriter {
   std::vector<bool> needed_, stored_;  ///< by tensor: what it holds is needed; its slower region is current
   std::vector<bool> slow_home_;        ///< by unit: its slower regions are there from step to step
   std::deque<std::uint32_t> awaited_;  ///< visits whose units are to be fetched, in order
-  std::deque<Leaving> leaving_;
+  std::deque<Leaving> leaving_;        ///< the first to end first
   std::vector<std::vector<Store>> stores_;  ///< by kernel: those that are to begin beside it
   std::deque<Store> due_;                   ///< those that begin as soon as links are free
   std::vector<Seconds> free_at_;            ///< of each tier's lanes, out and in
