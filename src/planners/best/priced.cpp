@@ -22,15 +22,16 @@ constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
 /// Of fast memory: such tensors are many, matter little, and choose in the first and in the last sweep only.
 constexpr double kSmall = 1e-5;
 /// In uses of tensors.
-constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
-constexpr std::uint64_t kTryWork = 50'000;
+constexpr std::uint64_t kPriceWork = 1'000'000, kRoughWork = 200'000, kLeastPrices = 30, kMostPrices = 150;
+constexpr std::uint64_t kTryWork = 100'000;
 /// Few of them find nothing in a large graph.
 constexpr std::uint64_t kExchangeWork = 2'000'000, kLeastExchanges = 100, kMostExchanges = 2000;
 
-bounds::Prices prices_of(const bounds::Problem& problem) {
+bounds::Prices prices_of(const bounds::Problem& problem, Pricing pricing) {
   bounds::Ascent ascent(problem, bounds::Again::no);
+  const std::uint64_t work = pricing == Pricing::careful ? kPriceWork : kRoughWork;
   const std::uint64_t uses = std::max<std::uint64_t>(problem.uses.size(), 1);
-  ascent.climb(std::clamp(kPriceWork / uses, kLeastPrices, kMostPrices));
+  ascent.climb(std::clamp(work / uses, kLeastPrices, kMostPrices));
   return ascent.prices();
 }
 
@@ -70,13 +71,14 @@ bool stays(const bounds::Arrival& arrival) {
 
 }  // namespace
 
-PricedPlanning::PricedPlanning(const PlanRequest& request, std::span<const TensorId> side_by_side)
+PricedPlanning::PricedPlanning(const PlanRequest& request, Pricing pricing,
+                               std::span<const TensorId> side_by_side)
     : request_(request),
       view_(request),
       units_(units_of(view_, side_by_side)),
       visits_(make_visits(view_, units_, kernel_cuts(view_))),
       problem_(request, view_.clock),
-      prices_(prices_of(problem_)),
+      prices_(prices_of(problem_, pricing)),
       copies_(problem_.tensors.size()),
       number_(request.graph.tensors.size(), kNever) {
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
