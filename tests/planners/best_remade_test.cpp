@@ -48,7 +48,7 @@ std::string order_of(const Graph& graph) {
 
 Result<Plan> plan_of(const RemadeStep& remade) {
   const PlanRequest step = remade.request();
-  const PricedPlanning planning(step, remade.side_by_side());
+  const PricedPlanning planning(step, Pricing::careful, remade.side_by_side());
   auto draft = planning.draft(PricedPlanning::Recipe{});
   if (!draft) return draft.error();
   return remade.restore(*std::move(draft));

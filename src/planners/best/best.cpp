@@ -84,7 +84,9 @@ class Fastest {
 class RemadePlanning {
  public:
   explicit RemadePlanning(best::RemadeStep step)
-      : step_(std::move(step)), request_(step_.request()), planning_(request_, step_.side_by_side()) {}
+      : step_(std::move(step)),
+        request_(step_.request()),
+        planning_(request_, best::Pricing::rough, step_.side_by_side()) {}
   RemadePlanning(const RemadePlanning&) = delete;
 
   Result<Plan> plan(const best::PricedPlanning::Recipe& recipe) const {

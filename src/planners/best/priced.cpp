@@ -19,18 +19,19 @@ constexpr std::size_t kLargeGraph = 3000;
 constexpr int kAttempts = 4;
 /// From the prices to the truth.
 constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
-/// Of fast memory: such tensors are many, matter little, and choose in the first and in the last sweep only.
+/// Of fast memory: such tensors are many, matter little, and choose in the first sweep only.
 constexpr double kSmall = 1e-5;
 /// In uses of tensors.
-constexpr std::uint64_t kPriceWork = 1'000'000, kLeastPrices = 30, kMostPrices = 150;
-constexpr std::uint64_t kTryWork = 50'000;
+constexpr std::uint64_t kPriceWork = 1'000'000, kRoughWork = 400'000, kLeastPrices = 30, kMostPrices = 150;
+constexpr std::uint64_t kTryWork = 100'000;
 /// Few of them find nothing in a large graph.
 constexpr std::uint64_t kExchangeWork = 2'000'000, kLeastExchanges = 100, kMostExchanges = 2000;
 
-bounds::Prices prices_of(const bounds::Problem& problem) {
+bounds::Prices prices_of(const bounds::Problem& problem, Pricing pricing) {
   bounds::Ascent ascent(problem, bounds::Again::no);
+  const std::uint64_t work = pricing == Pricing::careful ? kPriceWork : kRoughWork;
   const std::uint64_t uses = std::max<std::uint64_t>(problem.uses.size(), 1);
-  ascent.climb(std::clamp(kPriceWork / uses, kLeastPrices, kMostPrices));
+  ascent.climb(std::clamp(work / uses, kLeastPrices, kMostPrices));
   return ascent.prices();
 }
 
@@ -70,13 +71,14 @@ bool stays(const bounds::Arrival& arrival) {
 
 }  // namespace
 
-PricedPlanning::PricedPlanning(const PlanRequest& request, std::span<const TensorId> side_by_side)
+PricedPlanning::PricedPlanning(const PlanRequest& request, Pricing pricing,
+                               std::span<const TensorId> side_by_side)
     : request_(request),
       view_(request),
       units_(units_of(view_, side_by_side)),
       visits_(make_visits(view_, units_, kernel_cuts(view_))),
       problem_(request, view_.clock),
-      prices_(prices_of(problem_)),
+      prices_(prices_of(problem_, pricing)),
       copies_(problem_.tensors.size()),
       number_(request.graph.tensors.size(), kNever) {
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
@@ -98,8 +100,8 @@ Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   Placement placement(problem_, copies_, capacity);
   SplitMix random(recipe.seed);
   for (const double trust : kRound) {
-    const bool first_or_last = trust == kRound[0] || trust == 0;
-    placement.sweep(prices_, {trust, 1}, recipe.order, random, first_or_last ? 0 : kSmall * capacity);
+    const bool first = trust == kRound[0];
+    placement.sweep(prices_, {trust, 1}, recipe.order, random, first ? 0 : kSmall * capacity);
   }
   const std::uint64_t exchanges = kExchangeWork / std::max<std::size_t>(problem_.uses.size(), 1);
   if (recipe.exchanges && exchanges >= kLeastExchanges)

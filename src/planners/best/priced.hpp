@@ -10,11 +10,15 @@
 
 namespace terrace::best {
 
+/// How much is done for good prices: less where a request is one of many.
+enum class Pricing { careful, rough };
+
 /// What of the request all its plans share.
 class PricedPlanning {
  public:
   /// `side_by_side`: persistent tensors that are in fast memory from step to step, in this order.
-  explicit PricedPlanning(const PlanRequest& request, std::span<const TensorId> side_by_side = {});
+  explicit PricedPlanning(const PlanRequest& request, Pricing pricing = Pricing::careful,
+                          std::span<const TensorId> side_by_side = {});
 
   struct Recipe {
     double reserve = 0;  ///< share of fast memory left to transfers on their way
