@@ -104,9 +104,9 @@ struct Gap {
   When out;     ///< copied out, then or before, and gone
   When in;
   When again, again_slow;
-  bool again_is_copied = false;  ///< into slower memory, from fast memory where it was made again
-  When weight;                   ///< the least of what is computed again, since the value was written
+  When weight;  ///< the least of what is computed again, since the value was written
   Making making;
+  bool again_is_copied = false;  ///< into slower memory, from fast memory where it was made again
 };
 
 /// How a tensor comes to one of its uses, or to the step's end, from the one before or the step's start.
