@@ -63,11 +63,9 @@ void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings
     prices_.out[b] = b <= here ? out : 0;
     prices_.in[b] = b >= here ? in : 0;
   }
-  prices_.limit(problem_);     // both directions have a price in the block that is looked from
-  if (again_ == Again::yes) {  // a pause that copies take up would let things be computed again for nothing
-    std::fill(prices_.pause_out.begin(), prices_.pause_out.end(), 0.0);
-    std::fill(prices_.pause_in.begin(), prices_.pause_in.end(), 0.0);
-  }
+  prices_.limit(problem_);  // both directions have a price in the block that is looked from
+  // A pause that copies take up would let things be computed again for nothing.
+  if (again_ == Again::yes) prices_.pause_out = prices_.out, prices_.pause_in = prices_.in;
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
     const BoundKernel& kernel = problem_.kernels[k];
     const double weight = 1 - prices_.weight(problem_, problem_.block_of[k], Part::run);
