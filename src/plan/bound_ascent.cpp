@@ -83,6 +83,8 @@ void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings
 void Ascent::set_units() {
   double most = 0;
   for (const double price : best_prices_.memory) most = std::max(most, price);
+  if (most == 0)
+    most = problem_.out.busy + problem_.in.busy;  // no single moment proves more than the kernels
   kinds_[0].unit.assign(problem_.moments(), kMemoryShare * most);
   for (const SlowOperand& operand : problem_.operands) kinds_[1].unit.push_back(operand.seconds);
   for (std::size_t link = 2; link < kinds_.size(); ++link)
