@@ -1,5 +1,6 @@
 // From solutions to plans: what the programs say is what the verifier and the simulator see.
 #include "autotm/written.hpp"
+#include "support/graph_by_hand.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -80,38 +81,21 @@ TEST_F(Plans, AskNoClockWhereIterationsAreGiven) {
 
 /// One tensor that cannot stay beside another, in numbers.
 TEST_F(Plans, MoveWhatCannotStay) {
-  Graph graph;
-  graph.name = "by hand";
-  graph.layers = {"only"};
-  const auto tensor = [&](std::string name, TensorKind kind, std::uint64_t bytes) {
-    graph.tensors.push_back({std::move(name),
-                             {static_cast<std::int64_t>(bytes / 4)},
-                             DataType::f32,
-                             kind,
-                             false,
-                             Bytes{bytes},
-                             {},
-                             {},
-                             {}});
-    return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
-  };
-  const TensorId in = tensor("in", TensorKind::input, 6400),
-                 kept = tensor("kept", TensorKind::activation, 64000),
-                 large = tensor("large", TensorKind::activation, 64000),
-                 out = tensor("out", TensorKind::activation, 6400);
+  ByHand by_hand;
+  const TensorId in = by_hand.tensor("in", TensorKind::input, 6400),
+                 kept = by_hand.tensor("kept", TensorKind::activation, 64000),
+                 large = by_hand.tensor("large", TensorKind::activation, 64000),
+                 out = by_hand.tensor("out", TensorKind::activation, 6400);
   const auto kernel = [&](std::vector<TensorId> inputs, std::vector<TensorId> outputs) {
-    Kernel made;
-    made.name = "k" + std::to_string(graph.kernels.size());
-    for (const TensorId id : inputs) made.inputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
-    for (const TensorId id : outputs) made.outputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
-    made.variants = {{"slow", Bytes{}, Seconds{4}}, {"quick", Bytes{}, Seconds{1}}};
-    graph.kernels.push_back(made);
+    by_hand.kernel(std::move(inputs), std::move(outputs),
+                   {{"slow", Bytes{}, Seconds{4}}, {"quick", Bytes{}, Seconds{1}}});
   };
   kernel({in}, {kept});
   kernel({in}, {large});
   kernel({large}, {out});
   kernel({out}, {out});
   kernel({kept, out}, {out});
+  Graph& graph = by_hand.graph;
   graph.results = {out};
   ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
   SplitMix random(1);

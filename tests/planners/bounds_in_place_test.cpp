@@ -10,6 +10,7 @@
 #include "plan/step_uses.hpp"
 #include "planners/baseline_rig.hpp"
 #include "planners/plan_writer.hpp"
+#include "support/graph_by_hand.hpp"
 #include "support/random_graph.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
@@ -193,38 +194,19 @@ TEST(BoundInPlace, CountsWhatDoesNotFitBesideEachOther) {
 /// writing it to slow memory, and without holding it.
 TEST(BoundInPlace, LetsThingsBeMadeAgainAndCopiedOut) {
   constexpr std::uint64_t kLarge = 1'024'000;
-  Graph graph;
-  graph.name = "by hand";
-  graph.layers = {"only"};
-  const auto tensor = [&](std::string name, TensorKind kind, std::uint64_t bytes) {
-    graph.tensors.push_back({std::move(name),
-                             {static_cast<std::int64_t>(bytes / 4)},
-                             DataType::f32,
-                             kind,
-                             false,
-                             Bytes{bytes},
-                             {},
-                             {},
-                             {}});
-    return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
-  };
-  const auto kernel = [&](TensorId input, TensorId output, Seconds time) {
-    Kernel made;
-    made.name = "k" + std::to_string(graph.kernels.size());
-    made.inputs.push_back({input, graph[input].shape, graph[input].bytes, {}});
-    made.outputs.push_back({output, graph[output].shape, graph[output].bytes, {}});
-    made.variants = {{"", Bytes{}, time}};
-    graph.kernels.push_back(made);
-  };
-  const TensorId x = tensor("x", TensorKind::input, 64), t = tensor("t", TensorKind::activation, kLarge),
-                 u = tensor("u", TensorKind::activation, kLarge),
-                 small = tensor("small", TensorKind::activation, 64),
-                 w = tensor("w", TensorKind::activation, kLarge), r = tensor("r", TensorKind::activation, 64);
-  kernel(x, t, Seconds{0.1});
-  kernel(x, u, Seconds{0.1});
-  kernel(x, small, Seconds{1});
-  kernel(t, w, Seconds{0.1});
-  kernel(w, r, Seconds{0.1});
+  ByHand by_hand;
+  const TensorId x = by_hand.tensor("x", TensorKind::input, 64),
+                 t = by_hand.tensor("t", TensorKind::activation, kLarge),
+                 u = by_hand.tensor("u", TensorKind::activation, kLarge),
+                 small = by_hand.tensor("small", TensorKind::activation, 64),
+                 w = by_hand.tensor("w", TensorKind::activation, kLarge),
+                 r = by_hand.tensor("r", TensorKind::activation, 64);
+  by_hand.kernel({x}, {t}, Seconds{0.1});
+  by_hand.kernel({x}, {u}, Seconds{0.1});
+  by_hand.kernel({x}, {small}, Seconds{1});
+  by_hand.kernel({t}, {w}, Seconds{0.1});
+  by_hand.kernel({w}, {r}, Seconds{0.1});
+  Graph& graph = by_hand.graph;
   graph.results = {r};
   ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
 

@@ -5,6 +5,7 @@
 
 #include "base/random.hpp"
 #include "planners/step_writer.hpp"
+#include "support/graph_by_hand.hpp"
 #include "support/random_graph.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
@@ -143,35 +144,6 @@ TEST(Bounds, AreNotAboveTheBestOfAllPlansOfSmallGraphs) {
   EXPECT_GT(binding, 20);
   EXPECT_GT(met, binding / 2) << met << " of " << binding << " of " << compared;
 }
-
-struct ByHand {
-  Graph graph;
-
-  ByHand() {
-    graph.name = "by hand";
-    graph.layers = {"only"};
-  }
-  TensorId tensor(std::string name, TensorKind kind, std::uint64_t bytes) {
-    graph.tensors.push_back({std::move(name),
-                             {static_cast<std::int64_t>(bytes / 4)},
-                             DataType::f32,
-                             kind,
-                             false,
-                             Bytes{bytes},
-                             {},
-                             {},
-                             {}});
-    return TensorId{static_cast<std::uint32_t>(graph.tensors.size() - 1)};
-  }
-  void kernel(std::vector<TensorId> inputs, std::vector<TensorId> outputs, Seconds time) {
-    Kernel made;
-    made.name = "k" + std::to_string(graph.kernels.size());
-    for (const TensorId id : inputs) made.inputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
-    for (const TensorId id : outputs) made.outputs.push_back({id, graph[id].shape, graph[id].bytes, {}});
-    made.variants = {{"", Bytes{}, time}};
-    graph.kernels.push_back(made);
-  }
-};
 
 /// With two tensors that fit beside each other, but not beside anything else.
 struct LargeBeside : ByHand {
