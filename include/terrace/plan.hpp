@@ -95,6 +95,7 @@ struct Prediction {
 
 struct Plan {
   std::string planner;
+  std::string remark;                   ///< what its planner says of it, for a person; may be empty
   std::string graph, machine, profile;  ///< fingerprints of what it was made for
   std::vector<Bytes> budget;            ///< one for each tier
   std::vector<Alloc> start;             ///< regions that outlive the step

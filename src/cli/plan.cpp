@@ -74,6 +74,7 @@ void print_summary(const Request& request, const Made& made) {
   if (!made.row.variants.empty()) row("variants", variants_text(made.row.variants));
   row("step", fmt::format("{:.4f} s, {} above the bound of {:.4f} s", plan.prediction.step.count(),
                           gap_text(plan.prediction.gap()), plan.prediction.bound.count()));
+  if (!plan.remark.empty()) row("remark", plan.remark);
   row("fast only", fmt::format("{:.4f} s", made.row.fast_only.count()));
   if (made.row.slow_only) row("slow only", fmt::format("{:.4f} s", made.row.slow_only->count()));
   row("moves", moved_text(machine, plan.prediction.moved));

@@ -130,6 +130,7 @@ nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload,
                {"planned_bytes", peak_json(workload.machine, plan.budget)},
                {"instructions", plan.instructions.size()},
                {"variants", row.variants}});
+  if (!plan.remark.empty()) json["remark"] = plan.remark;
   if (!row.measured_steps.empty()) {
     json["step_seconds"] = row.measured_steps;
     json["median_step_seconds"] = median(row.measured_steps);

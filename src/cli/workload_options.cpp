@@ -97,6 +97,18 @@ void add_planner_option(CLI::App& command, std::string& planner) {
                       enumerated(planner_names(), "or"), planners().front().name))
       ->type_name("NAME")
       ->check(wrong_planner);
+  // Callbacks run in the options' order of definition, so the planner is known.
+  command
+      .add_option_function<std::string>(
+          "--solver",
+          [&planner](const std::string& solver) {
+            if (!planner.starts_with("autotm-"))
+              throw CLI::ValidationError("--solver", "is for planners whose names begin with autotm-");
+            planner += "+solver=" + solver;
+          },
+          "Who solves the program of an autotm planner: fast (by prices) or cbc (exactly)")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"fast", "cbc"}));
 }
 
 void add_plan_file_options(CLI::App& command, PlanFileOptions& options) {

@@ -95,6 +95,7 @@ Plan read(const JsonValue& json) {
   const JsonObject object = open(json);
   Plan plan;
   plan.planner = object.need("planner").text();
+  if (const auto remark = object.find("remark")) plan.remark = remark->text();
   plan.graph = object.need("graph").text();
   plan.machine = object.need("machine").text();
   plan.profile = object.need("profile").text();

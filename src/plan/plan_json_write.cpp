@@ -19,6 +19,7 @@ class Writer {
   std::string run(const Plan& plan) && {
     add("{{\"format\":\"{}\",\"version\":{},\n\"planner\":{},\n", plan_keys::kFormat, plan_keys::kVersion,
         quoted(plan.planner));
+    if (!plan.remark.empty()) add("\"remark\":{},\n", quoted(plan.remark));
     add("\"graph\":{},\"machine\":{},\"profile\":{},\n\"budget\":", quoted(plan.graph), quoted(plan.machine),
         quoted(plan.profile));
     list(plan.budget, ",", [&](Bytes budget) { amount(budget.count); });

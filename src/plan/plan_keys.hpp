@@ -13,8 +13,9 @@ inline constexpr int kVersion = 1;
 /// Of an offset or an amount of bytes.
 inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
-inline const std::vector<std::string_view> kPlan{"format",  "version", "planner",    "graph", "machine",
-                                                 "profile", "budget",  "prediction", "start", "instructions"};
+inline const std::vector<std::string_view> kPlan{"format",     "version", "planner",     "remark",
+                                                 "graph",      "machine", "profile",     "budget",
+                                                 "prediction", "start",   "instructions"};
 inline const std::vector<std::string_view> kPrediction{"step", "bound", "exposed", "moved"};
 
 }  // namespace terrace::plan_keys

@@ -61,6 +61,16 @@ TEST_F(PlanCommand, TellsTheTimeInSlowMemoryWhereKernelsCanUseIt) {
   EXPECT_EQ(json.at("moved_bytes"), Json::object()) << "all of the machine's memory is given";
 }
 
+TEST_F(PlanCommand, SaysWhatAProgramProvedOfItsPlan) {
+  const std::string asked = "plan " + kModel + "--fast 70% --planner autotm-sync ";
+  const Json json = json_of(asked + "--solver fast");
+  EXPECT_EQ(json.at("planner"), "autotm-sync+solver=fast");
+  const std::string remark = json.at("remark");
+  EXPECT_TRUE(remark.starts_with("its program's ")) << remark;
+  EXPECT_TRUE(remark.ends_with("1% asked")) << remark;
+  EXPECT_FALSE(json_of("plan " + kModel + "--fast 70% --planner lru").contains("remark"));
+}
+
 TEST_F(PlanCommand, WritesThePlanAndPrintsIt) {
   make_plan_file();
   const Plan plan = read_plan(work() / "plan.json").value();
@@ -94,6 +104,9 @@ TEST_F(PlanCommand, RefusesWhatMakesNoPlan) {
   expect_complaint("plan mlp --machine none.json", "cannot read none.json");
   expect_complaint("plan " + kModel + "--slow file:x:1GiB", "the tiers of machine v100-pcie3 are its own");
   expect_complaint("plan " + kModel + "--planner prefech", "there is no planner 'prefech': take prefetch");
+  expect_complaint("plan " + kModel + "--planner best --solver fast",
+                   "--solver: is for planners whose names begin with autotm-");
+  expect_complaint("plan " + kModel + "--planner autotm-sync --solver gurobi", "--solver");
   expect_complaint("plan " + kModel + "--fast 0%", "--fast: '0%' is no amount of fast memory");
   expect_complaint("plan " + kModel + "--fast 17TiB",
                    "more than the 14.90 GiB of device on machine v100-pcie3");

@@ -46,6 +46,14 @@ TEST(PlanJson, IsAsTheFormatSays) {
 )");
 }
 
+TEST(PlanJson, HasARemarkWhereThereIsOne) {
+  Plan plan = every_instruction();
+  EXPECT_EQ(to_json(plan).find("remark"), std::string::npos);
+  plan.remark = "not proven";
+  EXPECT_NE(to_json(plan).find("\"remark\":\"not proven\",\n"), std::string::npos);
+  EXPECT_EQ(plan_from_json(to_json(plan)).value(), plan);
+}
+
 TEST(PlanJson, ReadsWhatItWrites) {
   EXPECT_EQ(plan_from_json(to_json(Plan{})).value(), Plan{});
   EXPECT_EQ(plan_from_json(to_json(every_instruction())).value(), every_instruction());

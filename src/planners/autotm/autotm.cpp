@@ -130,12 +130,14 @@ class Attempts {
     return write_solution(request_, *instance, solved->solution, name_of(formulation_));
   }
 
-  /// Where nothing that was solved fits, what stays nowhere may; where that does not, the reason stands.
+  /// Where nothing that was solved fits, what stays nowhere may. Where that does not either, the first
+  /// solve's reason stands, if it is one: that solutions were packed too full says less than what this needs.
   void resort(Result<Plan>& plan) {
     auto resorted =
         plan_to_fit(request_, StepUses(request_.graph), name_of(formulation_), [](Bytes) -> Result<Draft> {
           return Error{ErrorCode::too_large, {}};
         });
+    if (!resorted && planned_.objective.count() > 0) plan = resorted.error();
     if (!resorted) return;
     planned_.objective = planned_.bound = Seconds{0};
     planned_.proven = false;
@@ -150,9 +152,24 @@ class Attempts {
   Planned planned_;
 };
 
+/// What the program says of its plan; `gap` was asked for.
+std::string remark_of(const Planned& planned, double gap) {
+  if (planned.objective.count() <= 0)
+    return "nothing that was solved fits, so everything moves for every use";
+  const std::string again =
+      planned.solves > 1 ? fmt::format(", in solve {}, with less memory so that it fits", planned.solves)
+                         : "";
+  if (planned.bound.count() <= 0)
+    return fmt::format("its program's {:.4f} s{}", planned.objective.count(), again);
+  return fmt::format("its program's {:.4f} s{}, {:.2f}% above the {:.4f} s proven for it, {}{:g}% asked",
+                     planned.objective.count(), again, 100 * (planned.objective / planned.bound - 1),
+                     planned.bound.count(), planned.proven ? "" : "out of time, ", 100 * gap);
+}
+
 Result<Plan> plan_only(const PlanRequest& request, Formulation formulation) {
   auto planned = plan_by_program(request, formulation);
   if (!planned) return planned.error();
+  planned->plan.remark = remark_of(*planned, solver_options(request)->limits.gap);
   return std::move(planned->plan);
 }
 
