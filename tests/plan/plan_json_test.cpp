@@ -96,8 +96,8 @@ TEST(PlanJson, NamesThePlaceOfEveryMistake) {
       {"/format", "\"terrace-graph\"", "this is no plan: the key 'format' must be 'terrace-plan'"},
       {"/version", "2", "the key 'version' must be 1, the one this build reads"},
       {"/steps", "1",
-       "unknown key 'steps'; there are format, version, planner, graph, machine, profile, budget, "
-       "prediction, start, "
+       "unknown key 'steps'; there are format, version, planner, remark, graph, machine, profile, "
+       "budget, prediction, start, "
        "instructions"},
       {"/graph", "7", "graph: a string is wanted, not number"},
       {"/budget", "{}", "budget: an array is wanted, not object"},
