@@ -140,6 +140,7 @@ class FastSolver {
     if (stage_->gap() <= options_.gap) return;
     if (result_.gap() > stage_->gap() && rise_ > kLeastRise * stage_->given_away()) return;
     stage_ = std::make_unique<Stage>(flat_, options_.gap, *stage_);
+    rounds_ = kKinds;  // what the new shares say comes first
   }
 
   /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it

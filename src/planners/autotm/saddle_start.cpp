@@ -68,7 +68,6 @@ void Saddle::resume(const Saddle& other, const std::vector<std::uint32_t>& edges
   }
   for (std::size_t c = 0; c < configurations.size(); ++c)
     now_.configuration[c] = configurations[c] == kNone ? 0 : other.next_.configuration[configurations[c]];
-  weight_ = other.weight_;
   start_ = next_ = now_;
 }
 
