@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "autotm_fast/random_instance.hpp"
+#include "planners/autotm/reduction.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -140,8 +141,22 @@ class EverySolution {
   std::uint64_t checked_ = 0;
 };
 
-TEST(Cuts, HoldForEverySolution) {
-  std::uint64_t cuts_found = 0, several = 0;
+/// What some odd shares break. How many.
+std::size_t find_some(const Flat& flat, Cuts& cuts, SplitMix& random) {
+  std::size_t found = 0;
+  for (int i = 0; i < 4; ++i) {
+    std::vector<double> edges, configurations;
+    for (std::size_t e = 0; e < flat.edges.size(); ++e) edges.push_back(odd_share(random));
+    for (std::size_t c = 0; c < flat.configurations.size(); ++c)
+      configurations.push_back(0.01 + fraction(random));
+    found += cuts.find(edges, configurations);
+  }
+  return found;
+}
+
+/// Of small problems all of whose kernels have configurations.
+template <class Work>
+void for_each_flat(Work work) {
   for (std::uint64_t seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE(seed);
     const Instance instance = RandomInstance(seed, 2 + static_cast<std::uint32_t>(seed % 2)).make();
@@ -149,20 +164,38 @@ TEST(Cuts, HoldForEverySolution) {
     const Flat flat = flatten(instance);
     if (std::any_of(flat.kernels.begin(), flat.kernels.end(), [](auto& one) { return one.first == one.end; }))
       continue;
-    Cuts cuts(flat);
     SplitMix random(seed);
-    for (int i = 0; i < 4; ++i) {
-      std::vector<double> edges, configurations;
-      for (std::size_t e = 0; e < flat.edges.size(); ++e) edges.push_back(odd_share(random));
-      for (std::size_t c = 0; c < flat.configurations.size(); ++c)
-        configurations.push_back(0.01 + fraction(random));
-      cuts_found += cuts.find(edges, configurations);
-    }
+    work(flat, random);
+  }
+}
+
+TEST(Cuts, HoldForEverySolution) {
+  std::uint64_t cuts_found = 0, several = 0;
+  for_each_flat([&](const Flat& flat, SplitMix& random) {
+    Cuts cuts(flat);
+    cuts_found += find_some(flat, cuts, random);
     for (const Cuts::Cut& cut : cuts.all()) several += cut.end - cut.first > 1;
     EverySolution(flat, cuts).check();
-  }
+  });
   EXPECT_GT(cuts_found, 100U);
   EXPECT_GT(several, cuts_found / 4);
+}
+
+TEST(Cuts, HoldForTheWholeProblemThatAdoptsThem) {
+  constexpr double kMuch = 0.5;
+  std::uint64_t adopted = 0, charging = 0;
+  for_each_flat([&](const Flat& flat, SplitMix& random) {
+    const Reduction reduction(flat, kMuch);
+    Cuts coarse(reduction.flat), cuts(flat);
+    find_some(reduction.flat, coarse, random);
+    cuts.adopt(coarse, reduction.edges);
+    ASSERT_EQ(cuts.size(), coarse.size());
+    for (const Cuts::Cut& cut : cuts.all()) charging += cut.end > cut.first;
+    adopted += cuts.size();
+    EverySolution(flat, cuts).check();
+  });
+  EXPECT_GT(adopted, 100U);
+  EXPECT_GT(charging, adopted * 9 / 10);
 }
 
 }  // namespace

@@ -142,6 +142,24 @@ void Cuts::add(std::uint32_t k, const std::vector<double>& charges) {
   cuts_.push_back(cut);
 }
 
+void Cuts::adopt(const Cuts& other, const std::vector<std::uint32_t>& edges) {
+  std::vector<double> charged(other.flat_.edges.size()), charges;
+  for (const Cut& cut : other.cuts_) {
+    for (std::uint32_t t = cut.first; t < cut.end; ++t)
+      charged[other.terms_[t].edge] = other.terms_[t].charge;
+    point_.taken.clear();
+    charges.clear();
+    for (const Moves& moves : moves_[cut.kernel]) {
+      const std::uint32_t edge = edges[edges_[moves.first]];
+      if (edge == kNone || charged[edge] == 0 || charges.size() == Envelope::kMostMoves) continue;
+      point_.taken.push_back(&moves);
+      charges.push_back(charged[edge]);
+    }
+    add(cut.kernel, charges);
+    for (std::uint32_t t = cut.first; t < cut.end; ++t) charged[other.terms_[t].edge] = 0;
+  }
+}
+
 void Cuts::charge(const Cut& cut, double price, std::vector<double>& charges,
                   std::vector<double>& less) const {
   if (price == 0) return;

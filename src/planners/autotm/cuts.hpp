@@ -31,6 +31,10 @@ class Cuts {
   /// Adds what these shares of edges and configurations break most, at most one for a kernel. How many.
   std::size_t find(const std::vector<double>& edges, const std::vector<double>& configurations);
 
+  /// Adds those of another reduction of the same problem, each for the moves and configurations that are
+  /// here. `edges`: by edge, which it is there, or kNone.
+  void adopt(const Cuts& other, const std::vector<std::uint32_t>& edges);
+
   std::size_t size() const { return cuts_.size(); }
   const std::vector<Cut>& all() const { return cuts_; }
   const std::vector<Term>& terms() const { return terms_; }

@@ -5,24 +5,24 @@
 #include <algorithm>
 #include <cmath>
 #include <future>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <utility>
 
-#include "base/clock.hpp"
-#include "planners/autotm/ascent.hpp"
 #include "planners/autotm/cbc.hpp"
 #include "planners/autotm/exchange.hpp"
 #include "planners/autotm/placement.hpp"
 #include "planners/autotm/program.hpp"
-#include "planners/autotm/reduction.hpp"
-#include "planners/autotm/saddle.hpp"
+#include "planners/autotm/stage.hpp"
 
 namespace terrace::autotm {
 namespace {
 
-/// Of the gap: what a bound may give away for fewer configurations.
-constexpr double kSlack = 0.2;
+/// That a solver begins with, if it is asked for less.
+constexpr double kCoarseGap = 0.01;
+/// Of what a coarse stage gives away: what it has to prove from one look to the next to go on.
+constexpr double kLeastRise = 0.05;
 
 /// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
 constexpr Trust kRound[] = {{1.1, 1}, {1, 0.5}, {1, 0}, {0, 0}};
@@ -30,10 +30,6 @@ constexpr Trust kRound[] = {{1.1, 1}, {1, 0.5}, {1, 0}, {0, 0}};
 /// Of a placement that follows shares of paths.
 constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 
-/// Of the prices alone, to where shares of paths get further.
-constexpr std::uint64_t kClimbSteps = 60;
-/// Over what is proven: where a climb aims.
-constexpr double kAim = 1.1;
 /// From one placement to the next, of prices and shares.
 constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 /// Of placements: what the relaxation says, the same with noise, by prices alone.
@@ -50,27 +46,21 @@ constexpr std::uint64_t kStepsAlone = 2000;
 constexpr std::size_t kSmall = 10'000;
 /// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
 constexpr double kAsked = 0.8, kTolerance = 1e-5;
-/// At the clock, and at the bound.
-constexpr std::uint64_t kStepsPerLook = 10;
 
 class FastSolver {
  public:
   FastSolver(const Instance& instance, const FastOptions& options)
       : instance_(instance),
         options_(options),
+        deadline_{steady_clock().now(), options.time},
         flat_(flatten(instance)),
-        reduction_(flat_, kSlack * options.gap),
         placement_(flat_),
         exchange_(flat_, placement_),
         doubts_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
-        cuts_(reduction_.flat),
-        ascent_(reduction_.flat),
-        relaxation_(reduction_.flat, cuts_),
-        best_prices_(reduction_.flat),
+        stage_(std::make_unique<Stage>(flat_, std::max(options.gap, kCoarseGap))),
         prices_(flat_),
-        random_(options.seed),
-        start_(steady_clock().now()) {
+        random_(options.seed) {
     if (!instance.between.empty()) list_going_on();
     for (const Flat::Kernel& kernel : flat_.kernels) overlaps_ = overlaps_ || kernel.overlaps;
   }
@@ -78,28 +68,30 @@ class FastSolver {
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
-    climb();
-    Saddle saddle(reduction_.flat, cuts_, best_prices_);
+    result_.iterations += stage_->climb(result_.time, deadline_);
     std::uint64_t steps = kLeastSteps;
-    if (!is_done()) balance(saddle, steps);
+    if (!is_done()) balance(steps);
     while (!is_done()) {
-      look_at(saddle);
+      refine();
+      look();
       steps = std::min(steps + steps / 2, kMostSteps);
       // The first placement is often good enough.
       const bool alone = options_.threads == 1 || rounds_ == 0;
-      alone ? place_then_balance(saddle, steps) : place_and_balance(saddle, steps);
+      alone ? place_then_balance(steps) : place_and_balance(steps);
       if (result_.iterations >= kStepsAlone && options_.branches && is_small()) branch();
     }
     result_.bound = bound();
     for (std::uint32_t m = 0; m < flat_.moments; ++m)
-      result_.prices.push_back(best_prices_.memory[m] / flat_.unit);
+      result_.prices.push_back(stage_->prices().memory[m] / flat_.unit);
     return std::move(result_);
   }
 
  private:
-  bool is_late() const { return steady_clock().now() - start_ >= options_.time; }
+  bool is_late() const { return deadline_.is_over(); }
   bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
-  Seconds bound() const { return Seconds{std::clamp(best_bound_, 0.0, result_.time.count())}; }
+  Seconds bound() const {
+    return Seconds{std::clamp(std::max(branched_, stage_->bound()), 0.0, result_.time.count())};
+  }
 
   bool is_done() {
     result_.bound = bound();
@@ -107,20 +99,28 @@ class FastSolver {
     return result_.within_gap || is_over();
   }
 
-  void place_then_balance(Saddle& saddle, std::uint64_t steps) {
+  void balance(std::uint64_t steps) {
+    const double before = stage_->bound();
+    result_.iterations += stage_->balance(steps, deadline_);
+    rise_ = stage_->bound() - before;
+  }
+
+  void place_then_balance(std::uint64_t steps) {
     place();
-    if (!is_done()) balance(saddle, steps);
+    if (is_done()) return;
+    refine();
+    balance(steps);
   }
 
   /// Side by side: placements know shares and prices of when they began, steps know nothing of placements.
-  void place_and_balance(Saddle& saddle, std::uint64_t steps) {
+  void place_and_balance(std::uint64_t steps) {
     std::future<void> placing;
     try {
       placing = std::async(std::launch::async, [this] { place_several(); });
     } catch (const std::system_error&) {  // no thread to be had: the same one after the other
       place_several();
     }
-    balance(saddle, steps);
+    balance(steps);
     if (placing.valid()) placing.get();
   }
 
@@ -135,33 +135,12 @@ class FastSolver {
     if (!is_late()) improve();
   }
 
-  /// Towards a little more than what is proven: the first placement is far too slow to aim at.
-  void climb() {
-    for (std::uint64_t i = 1; i <= kClimbSteps; ++i) {
-      const double aim = ascent_.bound() > 0 ? ascent_.bound() * kAim : result_.time.count();
-      ascent_.step(std::min(aim, result_.time.count()));
-      ++result_.iterations;
-      if (i % kStepsPerLook == 0 && is_late()) break;
-    }
-    best_bound_ = ascent_.bound();
-    best_prices_ = ascent_.prices();
-  }
-
-  void balance(Saddle& saddle, std::uint64_t steps) {
-    if (result_.iterations > kClimbSteps && overlaps_) saddle.add_cuts();
-    for (std::uint64_t i = 0; i < steps; ++i) {
-      ++result_.iterations;
-      if (!saddle.step()) continue;
-      take_bound(saddle.prices());
-      if (is_late()) return;
-    }
-  }
-
-  void take_bound(const Prices& prices) {
-    const double bound = relaxation_.bound(prices);
-    if (!(bound > best_bound_)) return;
-    best_bound_ = bound;
-    best_prices_ = prices;
+  /// A coarse stage ends where it has proved its gap, or proves little beside what it gives away.
+  void refine() {
+    if (stage_->gap() <= options_.gap) return;
+    if (result_.gap() > stage_->gap() && rise_ > kLeastRise * stage_->given_away()) return;
+    stage_ = std::make_unique<Stage>(flat_, options_.gap, *stage_);
+    rounds_ = kKinds;  // what the new shares say comes first
   }
 
   /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it
@@ -178,15 +157,10 @@ class FastSolver {
   }
 
   /// Which tensors the relaxation is undecided about, and which paths it is for.
-  void look_at(const Saddle& saddle) {
-    std::fill(doubts_.begin(), doubts_.end(), 0.0);
-    for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
-      doubts_[reduction_.tensors[t]] = saddle.doubt(static_cast<std::uint32_t>(t));
-    for (std::size_t e = 0; e < shares_.size(); ++e)
-      shares_[e] = reduction_.edges[e] == kNone ? 0 : saddle.share(reduction_.edges[e]);
+  void look() {
+    stage_->show(doubts_, shares_, prices_);
     for (const std::uint32_t e : going_on_) shares_[e] = 1;
     exchange_.set_doubts(doubts_);
-    reduction_.widen(best_prices_, cuts_, prices_);
     placement_.set_prices(prices_);
   }
 
@@ -205,12 +179,10 @@ class FastSolver {
 
   /// Once.
   void branch() {
-    if (std::exchange(branched_, true)) return;
-    const Seconds left = options_.time - (steady_clock().now() - start_);
-    if (is_done() || left.count() <= 0) return;
-    auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, left});
+    if (std::exchange(has_branched_, true) || is_done() || is_late()) return;
+    auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, deadline_.left()});
     if (!solved) return;
-    best_bound_ = std::max(best_bound_, solved->bound.count() * (1 - kTolerance));
+    branched_ = solved->bound.count() * (1 - kTolerance);
     // Its capacities have tolerances, too.
     if (solved->objective >= result_.time || !is_within_capacities(instance_, solved->solution)) return;
     result_.solution = std::move(solved->solution);
@@ -235,7 +207,7 @@ class FastSolver {
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
   void follow() {
     ++rounds_;
-    std::vector<std::uint32_t> order = reduction_.tensors;
+    std::vector<std::uint32_t> order = stage_->tensors();
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
     for (int pass = 0; pass < 2; ++pass) {
       for (const std::uint32_t t : order) placement_.follow(t, noisy_);
@@ -290,8 +262,8 @@ class FastSolver {
 
   const Instance& instance_;
   const FastOptions& options_;
+  Deadline deadline_;
   Flat flat_;
-  Reduction reduction_;
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
@@ -299,17 +271,14 @@ class FastSolver {
   std::vector<double> shares_;           ///< by edge
   std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
-  Cuts cuts_;                            ///< of the smaller problem
-  Ascent ascent_;
-  Relaxation relaxation_;
-  double best_bound_ = 0;
-  Prices best_prices_;
-  Prices prices_;  ///< the same for all links of the whole problem
+  std::unique_ptr<Stage> stage_;
+  double rise_ = 0;      ///< of the bound in the latest steps
+  double branched_ = 0;  ///< the exact program's bound
+  Prices prices_;        ///< the same for all links of the whole problem
   SplitMix random_;
-  Clock::Time start_;
   FastResult result_;
   std::uint64_t rounds_ = 0;  ///< placements
-  bool branched_ = false;
+  bool has_branched_ = false;
   bool overlaps_ = false;  ///< some move may be beside a kernel
 };
 

@@ -4,8 +4,9 @@
 // couples them is relaxed and priced: a byte of fast memory at each moment, an operand's place in fast
 // memory, and for each kernel how much of its time is that of the moves beside it. Any prices give a lower
 // bound of every solution's time (relaxation.hpp). On a smaller problem (reduction.hpp) good prices are
-// climbed to (ascent.hpp), better ones come with shares of paths (saddle.hpp). Placements are made along both
-// (placement.hpp) and improved (exchange.hpp). Why so, with figures: docs/planners/autotm-solver.md.
+// climbed to (ascent.hpp), better ones come with shares of paths (saddle.hpp); for a small gap this goes on
+// in a second stage (stage.hpp). Placements are made along both (placement.hpp) and improved (exchange.hpp).
+// Why so, with figures: docs/planners/autotm-solver.md.
 //
 // Prices prove no more than the linear relaxation does. Where a problem is small and its relaxation far from
 // its solutions, the exact program (program.hpp) can be asked in the end.

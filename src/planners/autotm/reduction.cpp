@@ -204,7 +204,17 @@ void Reduction::widen(const Prices& prices, const Cuts& cuts, Prices& whole) con
   whole.memory = prices.memory;
   whole.overlap = prices.overlap;
   whole.haste = prices.haste;
+  std::fill(whole.link.begin(), whole.link.end(), 0.0);
   for (std::size_t l = 0; l < links.size(); ++l) whole.link[links[l]] = prices.link[l];
+}
+
+Prices Reduction::narrow(const Prices& whole) const {
+  Prices made(flat);
+  made.memory = whole.memory;
+  made.overlap = whole.overlap;
+  made.haste = whole.haste;
+  for (std::size_t l = 0; l < links.size(); ++l) made.link[l] = whole.link[links[l]];
+  return made;
 }
 
 }  // namespace terrace::autotm

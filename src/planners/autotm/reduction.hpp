@@ -22,6 +22,8 @@ struct Reduction {
 
   /// Prices for the whole problem.
   void widen(const Prices& prices, const Cuts& cuts, Prices& whole) const;
+  /// Prices of the whole problem for this one, but those of cuts.
+  Prices narrow(const Prices& whole) const;
 };
 
 }  // namespace terrace::autotm

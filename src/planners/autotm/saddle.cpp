@@ -32,6 +32,7 @@ Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices)
   now_.haste = prices.haste;
   now_.node.resize(nodes);
   now_.kernel.resize(kernels);
+  now_.cut = prices.cut;
   now_.cut.resize(cuts.size());
   next_ = asked_ = unit_ = step_ = now_;
   charged_.edge.resize(flat.edges.size());

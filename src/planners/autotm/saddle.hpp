@@ -17,6 +17,11 @@ class Saddle {
   /// Begins at these prices.
   Saddle(const Flat& flat, Cuts& cuts, const Prices& prices);
 
+  /// Goes on with another's shares. By edge and by configuration: which it is there, or kNone. Tensors that
+  /// are not there keep the paths that are best at the prices.
+  void resume(const Saddle& other, const std::vector<std::uint32_t>& edges,
+              const std::vector<std::uint32_t>& configurations);
+
   /// Whether it was one of those after which prices and doubts are known.
   bool step();
   const Prices& prices() const { return prices_; }

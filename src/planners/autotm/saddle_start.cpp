@@ -17,6 +17,7 @@ constexpr double kNothing = 1e-12;
 }  // namespace
 
 void Saddle::begin() {
+  charge_cuts();
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
   for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) begin_tensor(t);
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) begin_kernel(k);
@@ -31,7 +32,7 @@ void Saddle::begin_tensor(std::uint32_t t) {
   for (std::uint32_t e = tensor.end; e-- > tensor.first;) {
     const Flat::Edge& edge = flat_.edges[e];
     const double cost = rest[edge.to] + edge.wait + flat_.hidden[e].share * now_.overlap[edge.beside] +
-                        flat_.hidden[e].slower * now_.haste[edge.beside] +
+                        flat_.hidden[e].slower * now_.haste[edge.beside] + charged_.edge[e] +
                         tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot];
     if (cost >= rest[edge.from]) continue;
     rest[edge.from] = cost;
@@ -50,7 +51,7 @@ void Saddle::begin_kernel(std::uint32_t k) {
   now_.kernel[k] = kNever;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];
-    double cost = own * one.time + sure + now_.memory[one.row] * one.scratch;
+    double cost = own * one.time + sure - charged_.configuration[c] + now_.memory[one.row] * one.scratch;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
       cost += flat_.asks(one, l) ? now_.link[l] : 0;
     if (cost >= now_.kernel[k]) continue;
@@ -60,6 +61,16 @@ void Saddle::begin_kernel(std::uint32_t k) {
   now_.configuration[best] = 1;
 }
 
+void Saddle::resume(const Saddle& other, const std::vector<std::uint32_t>& edges,
+                    const std::vector<std::uint32_t>& configurations) {
+  for (std::size_t e = 0; e < edges.size(); ++e) {
+    if (edges[e] != kNone) now_.edge[e] = other.next_.edge[edges[e]];
+  }
+  for (std::size_t c = 0; c < configurations.size(); ++c)
+    now_.configuration[c] = configurations[c] == kNone ? 0 : other.next_.configuration[configurations[c]];
+  start_ = next_ = now_;
+}
+
 void Saddle::set_units() {
   double least = 0;
   for (const Flat::Kernel& kernel : flat_.kernels) least += flat_.configurations[kernel.first].time;
@@ -67,6 +78,7 @@ void Saddle::set_units() {
   std::fill(unit_.memory.begin(), unit_.memory.end(), kMemoryUnit * flat_.memory_worth());
   std::fill(unit_.overlap.begin(), unit_.overlap.end(), 1.0);
   std::fill(unit_.haste.begin(), unit_.haste.end(), 1.0);
+  std::fill(unit_.cut.begin(), unit_.cut.end(), 1.0);
   std::fill(unit_.link.begin(), unit_.link.end(), 0.0);
   std::fill(unit_.kernel.begin(), unit_.kernel.end(), least);
   std::vector<double> worth(flat_.tensors.size()), links(flat_.tensors.size());
