@@ -32,8 +32,10 @@ constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 
 /// Of the prices alone, to where shares of paths get further.
 constexpr std::uint64_t kClimbSteps = 60;
-/// Over what is proven: where a climb aims.
-constexpr double kAim = 1.1;
+/// Of what is proven: how much more a climb aims at, at most and in the end.
+constexpr double kFirstAim = 0.1, kLastAim = 0.01;
+/// Of a climb: those that tell how steep it is.
+constexpr std::size_t kLatestSteps = 10;
 /// From one placement to the next, of prices and shares.
 constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
 /// Of placements: what the relaxation says, the same with noise, by prices alone.
@@ -79,7 +81,7 @@ class FastSolver {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
     climb();
-    Saddle saddle(reduction_.flat, cuts_, best_prices_);
+    Saddle saddle(reduction_.flat, cuts_, best_prices_, ascent_.taken());
     std::uint64_t steps = kLeastSteps;
     if (!is_done()) balance(saddle, steps);
     while (!is_done()) {
@@ -137,14 +139,26 @@ class FastSolver {
 
   /// Towards a little more than what is proven: the first placement is far too slow to aim at.
   void climb() {
+    std::vector<double> bounds;
     for (std::uint64_t i = 1; i <= kClimbSteps; ++i) {
-      const double aim = ascent_.bound() > 0 ? ascent_.bound() * kAim : result_.time.count();
+      const double aim = ascent_.bound() > 0 ? ascent_.bound() * (1 + beyond(bounds)) : result_.time.count();
       ascent_.step(std::min(aim, result_.time.count()));
+      bounds.push_back(ascent_.bound());
       ++result_.iterations;
       if (i % kStepsPerLook == 0 && is_late()) break;
     }
     best_bound_ = ascent_.bound();
     best_prices_ = ascent_.prices();
+  }
+
+  /// How far a climb with these bounds aims: half of what the latest steps gained, and less and less where
+  /// that is little.
+  static double beyond(const std::vector<double>& bounds) {
+    if (bounds.size() <= kLatestSteps) return kFirstAim;
+    const double before = bounds[bounds.size() - 1 - kLatestSteps];
+    const double done = static_cast<double>(bounds.size()) / static_cast<double>(kClimbSteps);
+    const double least = kFirstAim * std::pow(kLastAim / kFirstAim, done);
+    return before > 0 ? std::clamp((bounds.back() / before - 1) / 2, least, kFirstAim) : kFirstAim;
   }
 
   void balance(Saddle& saddle, std::uint64_t steps) {
@@ -153,6 +167,7 @@ class FastSolver {
       ++result_.iterations;
       if (!saddle.step()) continue;
       take_bound(saddle.prices());
+      saddle.offer(relaxation_.taken());
       if (is_late()) return;
     }
   }

@@ -29,6 +29,7 @@ Relaxation::Relaxation(const Flat& flat)
     : flat_(flat),
       charge_(flat.edges.size()),
       less_(flat.configurations.size()),
+      taken_(flat.kernels.size()),
       until_(flat.rows() + 1),
       least_(flat.most_nodes),
       by_(flat.most_nodes) {
@@ -125,6 +126,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   }
   for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
     broken_.link[l] += static_cast<double>(best->mask >> flat_.links[l].group & 1U);
+  taken_[k] = static_cast<std::uint32_t>(best - flat_.configurations.data());
   broken_.memory[best->row] += best->scratch;
   broken_.overlap[k] -= best->time;
   broken_.haste[k] -= best->time - fastest;

@@ -8,14 +8,17 @@
 // the optimum (relaxation.hpp), so nothing here has to be exact.
 #pragma once
 
+#include <span>
+
 #include "planners/autotm/relaxation.hpp"
 
 namespace terrace::autotm {
 
 class Saddle {
  public:
-  /// Begins at these prices.
-  Saddle(const Flat& flat, Cuts& cuts, const Prices& prices);
+  /// Begins at these prices, with shares of the configurations that are `taken`: the best of each kernel at
+  /// these prices and at others. Where moves may be beside kernels, of all.
+  Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<bool> taken);
 
   /// Whether it was one of those after which prices and doubts are known.
   bool step();
@@ -24,6 +27,8 @@ class Saddle {
   double share(std::uint32_t edge) const { return next_.edge[edge]; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
   double doubt(std::uint32_t tensor) const;
+  /// One of each kernel: they have shares from the next stretch on.
+  void offer(std::span<const std::uint32_t> configurations);
   /// Adds inequalities of the overlap that the shares break. How many.
   std::size_t add_cuts();
 
@@ -42,6 +47,9 @@ class Saddle {
   void begin();
   void begin_tensor(std::uint32_t tensor);
   void begin_kernel(std::uint32_t kernel);
+  /// Lists what is taken. Shares stay.
+  void list_configurations();
+  void list_offers();
   void set_units();
   void set_steps();
   void add_tensor_sums(std::uint32_t tensor, const std::vector<double>& until);
@@ -76,7 +84,12 @@ class Saddle {
 
   const Flat& flat_;
   Cuts& cuts_;
-  std::vector<std::uint32_t> first_node_;  ///< by tensor
+  std::vector<std::uint32_t> first_node_;            ///< by tensor
+  std::vector<bool> taken_;                          ///< by configuration of the problem
+  std::vector<std::uint32_t> listed_;                ///< those that have shares
+  std::vector<Flat::Configuration> configurations_;  ///< the same
+  std::vector<std::uint32_t> first_;                 ///< by kernel, of these; one more for the end
+  bool has_offers_ = false;                          ///< some are taken and not listed
   Point now_, next_, start_;
   Point unit_;   ///< of each price
   Point step_;   ///< of each coordinate
@@ -89,9 +102,10 @@ class Saddle {
   };
   std::vector<Weight> weights_;  ///< of one kernel
   Prices prices_;
-  double weight_ = 1;      ///< of prices against shares
-  bool overlaps_ = false;  ///< some move may be beside a kernel
-  double away_ = 0;        ///< from where the stretch began: how much of the way stays
+  double weight_ = 1;          ///< of prices against shares
+  int careful_stretches_ = 0;  ///< at whose end prices get more weight
+  bool overlaps_ = false;      ///< some move may be beside a kernel
+  double away_ = 0;            ///< from where the stretch began: how much of the way stays
   std::uint64_t steps_ = 0, stretch_ = 0;
   double first_change_ = 0, last_change_ = 0;
 };

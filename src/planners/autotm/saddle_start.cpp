@@ -16,6 +16,40 @@ constexpr double kNothing = 1e-12;
 
 }  // namespace
 
+void Saddle::list_configurations() {
+  std::vector<double> shares;
+  std::vector<std::uint32_t> listed;
+  configurations_.clear();
+  first_.assign(1, 0);
+  std::size_t before = 0;
+  for (const Flat::Kernel& kernel : flat_.kernels) {
+    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+      if (!taken_[c]) continue;
+      const bool was = before < listed_.size() && listed_[before] == c;
+      shares.push_back(was ? next_.configuration[before++] : 0);
+      listed.push_back(c);
+      configurations_.push_back(flat_.configurations[c]);
+    }
+    first_.push_back(static_cast<std::uint32_t>(listed.size()));
+  }
+  listed_ = std::move(listed);
+  now_.configuration = next_.configuration = std::move(shares);
+}
+
+void Saddle::offer(std::span<const std::uint32_t> configurations) {
+  for (const std::uint32_t c : configurations) {
+    has_offers_ = has_offers_ || !taken_[c];
+    taken_[c] = true;
+  }
+}
+
+void Saddle::list_offers() {
+  has_offers_ = false;
+  list_configurations();
+  for (Point* point : {&step_, &charged_, &ahead_}) point->configuration.resize(configurations_.size());
+  set_steps();
+}
+
 void Saddle::begin() {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
   for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) begin_tensor(t);
@@ -46,10 +80,10 @@ void Saddle::begin_kernel(std::uint32_t k) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   const double own = 1 - now_.overlap[k] - now_.haste[k];
   const double sure = now_.haste[k] * flat_.configurations[kernel.first].time;
-  std::uint32_t best = kernel.first;
+  std::uint32_t best = first_[k];
   now_.kernel[k] = kNever;
-  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-    const Flat::Configuration& one = flat_.configurations[c];
+  for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
+    const Flat::Configuration& one = configurations_[c];
     double cost = own * one.time + sure + now_.memory[one.row] * one.scratch;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
       cost += flat_.asks(one, l) ? now_.link[l] : 0;
@@ -128,8 +162,8 @@ void Saddle::add_tensor_sums(std::uint32_t t, const std::vector<double>& until) 
 void Saddle::add_kernel_sums(std::uint32_t k) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   const double fastest = flat_.configurations[kernel.first].time;
-  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-    const Flat::Configuration& one = flat_.configurations[c];
+  for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
+    const Flat::Configuration& one = configurations_[c];
     double sum = unit_.kernel[k] + unit_.memory[one.row] * one.scratch;
     if (kernel.overlaps) sum += one.time + one.time - fastest;
     step_.overlap[k] += one.time;
