@@ -21,6 +21,13 @@ class Reducing {
     flat_.capacity = whole.capacity;
     flat_.unit = whole.unit;
     flat_.room = whole.room;
+    // At most; growing would copy, and touch twice the memory.
+    flat_.edges.reserve(whole.edges.size());
+    flat_.hidden.reserve(whole.edges.size());
+    flat_.tensors.reserve(whole.tensors.size());
+    flat_.configurations.reserve(whole.configurations.size());
+    flat_.kernels.reserve(whole.kernels.size());
+    flat_.links.reserve(whole.links.size());
     for (const Flat::Kernel& kernel : whole.kernels) {
       if (kernel.first < kernel.end) mean_ += whole.configurations[kernel.first].time;
     }

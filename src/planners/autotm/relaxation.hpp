@@ -74,7 +74,7 @@ class Relaxation {
 
   const Flat& flat_;
   const Cuts* cuts_ = nullptr;
-  std::vector<double> charge_;  ///< by edge, of all cuts
+  std::vector<double> charge_;  ///< by edge, of all cuts; empty where there are none
   std::vector<double> less_;    ///< by configuration, likewise
   Broken broken_;
   std::vector<std::uint32_t> taken_;

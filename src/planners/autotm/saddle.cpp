@@ -39,8 +39,13 @@ Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<b
   // Cuts count all of them.
   if (overlaps_) taken_.assign(taken_.size(), true);
   list_configurations();
-  next_ = asked_ = unit_ = step_ = now_;
-  charged_.edge.resize(flat.edges.size());
+  next_ = step_ = now_;
+  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
+                    &Point::kernel}) {
+    asked_.*part = now_.*part;
+    unit_.*part = now_.*part;
+  }
+  if (overlaps_) charged_.edge.resize(flat.edges.size());
   charged_.configuration.resize(configurations_.size());
   ahead_ = charged_;
   set_units();

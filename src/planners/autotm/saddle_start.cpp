@@ -17,9 +17,13 @@ constexpr double kNothing = 1e-12;
 }  // namespace
 
 void Saddle::list_configurations() {
+  const auto count = static_cast<std::size_t>(std::count(taken_.begin(), taken_.end(), true));
   std::vector<double> shares;
   std::vector<std::uint32_t> listed;
+  shares.reserve(count);
+  listed.reserve(count);
   configurations_.clear();
+  configurations_.reserve(count);
   first_.assign(1, 0);
   std::size_t before = 0;
   for (const Flat::Kernel& kernel : flat_.kernels) {
