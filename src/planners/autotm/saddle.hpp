@@ -5,7 +5,7 @@
 // and Pock 2011, with the steps of each coordinate as in their paper of the same year). Every point is
 // reflected and pulled back to where the stretch began (Halpern's iteration), and a new stretch begins where
 // the point has moved little (as in PDLP, Applegate and others 2021, and its successors). Any prices bound
-// the optimum (relaxation.hpp), so nothing here has to be exact.
+// the optimum (relaxation.hpp), so nothing here has to be exact: most configurations never have a share.
 #pragma once
 
 #include <span>
