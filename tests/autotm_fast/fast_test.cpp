@@ -43,9 +43,10 @@ void expect_valid(const Instance& instance, const Solution& solution) {
   for (std::size_t k = 0; k < instance.kernels.size(); ++k) {
     const KernelChoice& kernel = instance.kernels[k];
     ASSERT_LT(solution.configurations[k], kernel.configurations.size());
-    const Configuration& one = kernel.configurations[solution.configurations[k]];
-    for (std::size_t i = 0; i < kernel.operands.size(); ++i)
-      EXPECT_LE(tiers[kernel.operands[i].tensor][kernel.operands[i].use], one.tiers[i]);
+    for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
+      EXPECT_LE(tiers[kernel.operands[i].tensor][kernel.operands[i].use],
+                kernel.tier(solution.configurations[k], i));
+    }
   }
   EXPECT_TRUE(is_within_capacities(instance, solution));
 }
@@ -182,8 +183,8 @@ TEST(AutotmFast, SaysWhichMomentNeedsTooMuch) {
   edge.first = edge.last = 2;
   graph.edges = {edge};
   instance.tensors = {graph};
-  instance.kernels[0].configurations = {{0, {}, {}, {}, Seconds{1}}};
-  instance.kernels[1] = {{{0, 0}}, {{0, {TierId{0}}, {}, {}, Seconds{1}}}};
+  instance.kernels[0].configurations = {{0, {}, {}, Seconds{1}}};
+  instance.kernels[1] = {{{0, 0}}, {{0, {}, {}, Seconds{1}}}, {0}};
   const auto none = solve_fast(instance, {});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::too_large);

@@ -120,24 +120,25 @@ class RandomInstance {
   /// First the one that every placement satisfies.
   void configure(const Instance& instance, KernelChoice& kernel) {
     Configuration least;
+    std::vector<TierId> tiers;
     least.time = time() + time();
     for (const KernelOperand& operand : kernel.operands) {
       TierId slowest;
       for (const Edge& edge : instance.tensors[operand.tensor].edges) {
         if (edge.use == operand.use) slowest = std::max(slowest, edge.tier);
       }
-      least.tiers.push_back(slowest > TierId{0} ? slowest : TierId{chance(50) ? 1U : 0U});
+      tiers.push_back(slowest > TierId{0} ? slowest : TierId{chance(50) ? 1U : 0U});
     }
     if (chance(10)) least.scratch = Bytes{random_.below(instance.capacity.count / 2 + 1)};
-    kernel.configurations.push_back(least);
+    kernel.add(least, tiers);
     for (std::uint64_t more = random_.below(4); more > 0; --more) {
       Configuration one = least;
       one.variant = static_cast<std::uint32_t>(more);
       one.time = least.time * (static_cast<double>(random_.below(100)) / 100);
-      for (TierId& tier : one.tiers) tier = TierId{chance(50) ? 0U : tiers_ == 2 || chance(50) ? 1U : 2U};
+      for (TierId& tier : tiers) tier = TierId{chance(50) ? 0U : tiers_ == 2 || chance(50) ? 1U : 2U};
       if (tiers_ == 3 && chance(30)) one.workspace = TierId{1};
       if (chance(30)) one.scratch = Bytes{random_.below(instance.capacity.count + 1)};
-      kernel.configurations.push_back(one);
+      kernel.add(one, tiers);
     }
   }
 
@@ -218,8 +219,10 @@ class BruteForce {
     }
     for (std::uint32_t k = 0; k < instance_.kernels.size(); ++k) {
       double least = std::numeric_limits<double>::infinity();
-      for (const Configuration& one : instance_.kernels[k].configurations) {
-        if (satisfies(instance_.kernels[k], one) && has_room(k + 1, one))
+      const KernelChoice& kernel = instance_.kernels[k];
+      for (std::size_t c = 0; c < kernel.configurations.size(); ++c) {
+        const Configuration& one = kernel.configurations[c];
+        if (satisfies(kernel, c) && has_room(k + 1, one))
           least = std::min(least, std::max(one.time.count(), beside_[k + 1]));
       }
       total += least;
@@ -239,9 +242,10 @@ class BruteForce {
     return true;
   }
 
-  bool satisfies(const KernelChoice& kernel, const Configuration& one) const {
+  bool satisfies(const KernelChoice& kernel, std::size_t configuration) const {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-      if (tiers_[kernel.operands[i].tensor][kernel.operands[i].use] > one.tiers[i]) return false;
+      if (tiers_[kernel.operands[i].tensor][kernel.operands[i].use] > kernel.tier(configuration, i))
+        return false;
     }
     return true;
   }

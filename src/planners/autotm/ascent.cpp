@@ -25,7 +25,12 @@ double pull(double price, double broken, double most) {
 }  // namespace
 
 Ascent::Ascent(const Flat& flat)
-    : relaxation_(flat), prices_(flat), best_prices_(flat), best_(-kAny), slip_(kFirstSlip) {
+    : relaxation_(flat),
+      prices_(flat),
+      best_prices_(flat),
+      taken_(flat.configurations.size()),
+      best_(-kAny),
+      slip_(kFirstSlip) {
   Kind link{&Prices::link, &Relaxation::Broken::link, kAny, {}, {}, {}, {}};
   for (const Flat::Link& one : flat.links) link.scale.push_back(one.worth * one.worth);
   const double unit = kMemoryUnit * flat.memory_worth();
@@ -57,6 +62,7 @@ void Ascent::add(Kind kind) {
 void Ascent::step(double aim) {
   const double bound = relaxation_.bound(prices_);
   remember(bound);
+  for (const std::uint32_t configuration : relaxation_.taken()) taken_[configuration] = true;
   ++steps_;
   double square = 0;
   for (Kind& kind : kinds_) square += measure(kind);

@@ -21,6 +21,8 @@ class Ascent {
   double bound() const { return best_; }
   /// Those of the best bound.
   const Prices& prices() const { return best_prices_; }
+  /// By configuration: whether it was its kernel's best at some of the prices.
+  const std::vector<bool>& taken() const { return taken_; }
 
  private:
   /// The prices of one kind of coupling.
@@ -43,6 +45,7 @@ class Ascent {
 
   Relaxation relaxation_;
   Prices prices_, best_prices_;
+  std::vector<bool> taken_;
   double best_;
   std::vector<Kind> kinds_;
   double factor_ = 1;

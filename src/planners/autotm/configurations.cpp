@@ -30,31 +30,33 @@ class Enumeration {
     number_operands();
     group_operands();
     for (std::uint32_t variant = 0; variant < std::max<std::size_t>(1, kernel_.variants.size()); ++variant) {
-      if (has_room(variant)) add(variant);
+      if (has_room(variant)) add_times(variant);
     }
-    drop_dominated();
   }
 
-  Result<std::vector<Configuration>> within_capacities() const {
-    std::vector<Configuration> kept;
-    for (const Choice& choice : choices_) {
-      if (fits(choice.places)) kept.push_back(configuration(choice));
+  /// Those that are no faster than one that asks for less are left out.
+  Result<void> add_to(KernelChoice& choice) {
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      std::size_t code = 0;
+      Places places{};
+      for (bool more = true; more; more = next(places), ++code) {
+        if (!is_dominated(v, code, places) && fits(places)) add(choice, variants_[v], places, times(v)[code]);
+      }
     }
-    if (!kept.empty()) return kept;
-    return Error{ErrorCode::too_large, shortage()};
+    choice.configurations.shrink_to_fit();
+    choice.tiers.shrink_to_fit();
+    if (choice.configurations.empty()) return Error{ErrorCode::too_large, shortage()};
+    return {};
   }
 
  private:
-  /// By group, where what it holds is: a place in tiers_.
+  /// By group, where what it holds is: a place in tiers_. As digits of a number, the first the lowest: a
+  /// code.
   using Places = std::array<std::uint8_t, kFreeOperands + 2>;
-  struct Choice {
-    std::uint32_t variant;
-    Places places;
-    Seconds time;
-  };
 
   bool has_workspace() const { return static_cast<bool>(kernel_.workspace); }
   TierId tier(const Places& places, std::size_t operand) const { return tiers_[places[group_[operand]]]; }
+  bool is_workspace(std::uint32_t group) const { return has_workspace() && group + 1 == groups_; }
   TierId workspace_tier(const Places& places) const { return tiers_[places[groups_ - 1]]; }
 
   /// Which of the distinct tensors each operand of the kernel is.
@@ -87,28 +89,31 @@ class Enumeration {
     return kernel_.variants[variant].workspace <= request_.graph[kernel_.workspace].bytes;
   }
 
-  Seconds time(std::uint32_t variant, const Places& places) const {
-    std::vector<TierId> tiers;
-    for (const std::size_t operand : number_) tiers.push_back(tier(places, operand));
-    if (has_workspace()) tiers.push_back(workspace_tier(places));
-    return clock_.time(id_, variant, tiers);
+  Seconds time(std::uint32_t variant, const Places& places) {
+    asked_.clear();
+    for (const std::size_t operand : number_) asked_.push_back(tier(places, operand));
+    if (has_workspace()) asked_.push_back(workspace_tier(places));
+    return clock_.time(id_, variant, asked_);
   }
 
-  /// All places, counted up from everything in fast memory: what has one group in the next faster tier came
-  /// before.
-  void add(std::uint32_t variant) {
-    std::vector<Seconds> times;
+  /// Of all places, counted up from everything in fast memory: what has one group in the next faster tier
+  /// came before.
+  void add_times(std::uint32_t variant) {
+    variants_.push_back(variant);
+    std::size_t code = 0;
     Places places{};
-    for (bool more = true; more; more = next(places)) {
+    for (bool more = true; more; more = next(places), ++code) {
       Seconds least = time(variant, places);
       std::size_t step = 1;
       for (std::uint32_t group = 0; group < groups_; ++group, step *= tiers_.size()) {
-        if (places[group] > 0) least = std::max(least, times[times.size() - step]);
+        if (places[group] > 0) least = std::max(least, times_[times_.size() - step]);
       }
-      times.push_back(least);
-      choices_.push_back({variant, places, least});
+      times_.push_back(least);
     }
+    codes_ = code;
   }
+  /// By code.
+  const Seconds* times(std::size_t variant) const { return times_.data() + variant * codes_; }
 
   bool next(Places& places) const {
     for (std::uint32_t group = 0; group < groups_; ++group) {
@@ -122,25 +127,23 @@ class Enumeration {
     return std::any_of(pools_.begin(), pools_.end(), [&](const Pool& pool) { return pool.tier == tier; });
   }
 
-  /// Asks for no more and takes no longer; of two alike the first stays. A workspace takes memory of its
-  /// tier: only one that is no pool is no demand.
-  bool dominates(const Choice& a, const Choice& b) const {
-    if (a.time > b.time) return false;
-    for (std::uint32_t group = 0; group < groups_; ++group) {
-      if (a.places[group] < b.places[group]) return false;
+  /// By one that asks for no more and takes no longer; of two alike the first stays. Since times ascend,
+  /// where there is one that is slower in several groups there is one that is slower in one of them. A
+  /// workspace takes memory of its tier: only one that is no pool is no demand.
+  bool is_dominated(std::size_t variant, std::size_t code, const Places& places) const {
+    const Seconds own = times(variant)[code];
+    for (std::size_t v = 0; v < variants_.size(); ++v) {
+      const Seconds* all = times(v);
+      if (all[code] < own || (all[code] == own && v < variant)) return true;
+      std::size_t step = 1;
+      for (std::uint32_t group = 0; group < groups_; ++group, step *= tiers_.size()) {
+        for (std::size_t slower = places[group] + 1U; slower < tiers_.size(); ++slower) {
+          if (is_workspace(group) && is_pool(tiers_[slower])) continue;
+          if (all[code + (slower - places[group]) * step] <= own) return true;
+        }
+      }
     }
-    if (has_workspace() && workspace_tier(a.places) != workspace_tier(b.places) &&
-        is_pool(workspace_tier(a.places)))
-      return false;
-    return a.places != b.places || a.time < b.time || a.variant < b.variant;
-  }
-
-  void drop_dominated() {
-    const std::vector<Choice> every = choices_;
-    std::erase_if(choices_, [&](const Choice& one) {
-      return std::any_of(every.begin(), every.end(),
-                         [&](const Choice& other) { return dominates(other, one); });
-    });
+    return false;
   }
 
   Bytes size(TensorId tensor, TierId tier) const {
@@ -169,29 +172,32 @@ class Enumeration {
     return true;
   }
 
+  /// Over all places.
+  Bytes least_asked(TierId slowest) const {
+    Bytes least = kUnlimited;
+    Places places{};
+    for (bool more = true; more; more = next(places)) least = std::min(least, asked(places, slowest));
+    return least;
+  }
+
   /// Where no choice fits: what the least demanding asks for.
   std::string shortage() const {
-    Bytes least = kUnlimited, given = pools_[0].capacity;
-    for (const Choice& choice : choices_) least = std::min(least, asked(choice.places, kFast));
+    Bytes least = least_asked(kFast), given = pools_[0].capacity;
     const bool is_fast = least > given;
     if (!is_fast) {
-      least = kUnlimited;
       for (std::size_t i = 1; i < pools_.size(); ++i) given += pools_[i].capacity;
-      for (const Choice& choice : choices_) least = std::min(least, asked(choice.places, pools_.back().tier));
+      least = least_asked(pools_.back().tier);
     }
     return fmt::format("{} needs {} of {} memory at once and {} is given: {} are missing", kernel_.name,
                        readable(least), is_fast ? "fast" : "faster", readable(given),
                        readable(least - given));
   }
 
-  Configuration configuration(const Choice& choice) const {
-    Configuration made;
-    made.variant = choice.variant;
-    for (std::size_t i = 0; i < operands_.size(); ++i) made.tiers.push_back(tier(choice.places, i));
-    made.workspace = has_workspace() ? workspace_tier(choice.places) : kFast;
-    made.scratch = scratch(choice.places);
-    made.time = choice.time;
-    return made;
+  void add(KernelChoice& choice, std::uint32_t variant, const Places& places, Seconds time) {
+    asked_.clear();
+    for (std::size_t i = 0; i < operands_.size(); ++i) asked_.push_back(tier(places, i));
+    const TierId workspace = has_workspace() ? workspace_tier(places) : kFast;
+    choice.add({variant, workspace, scratch(places), time}, asked_);
   }
 
   const PlanRequest& request_;
@@ -200,19 +206,21 @@ class Enumeration {
   const Kernel& kernel_;
   std::span<const TensorId> operands_;
   std::vector<Pool> pools_;
-  std::vector<TierId> tiers_;         ///< that the kernel can use, from the fastest on
-  std::vector<std::size_t> number_;   ///< by operand of the kernel
-  std::vector<std::uint32_t> group_;  ///< by distinct tensor
-  std::uint32_t groups_ = 0;          ///< the last is the workspace, where there is one
-  std::vector<Choice> choices_;
+  std::vector<TierId> tiers_;            ///< that the kernel can use, from the fastest on
+  std::vector<std::size_t> number_;      ///< by operand of the kernel
+  std::vector<std::uint32_t> group_;     ///< by distinct tensor
+  std::uint32_t groups_ = 0;             ///< the last is the workspace, where there is one
+  std::vector<std::uint32_t> variants_;  ///< that have room
+  std::vector<Seconds> times_;           ///< by those, then by code
+  std::size_t codes_ = 0;
+  std::vector<TierId> asked_;  ///< of one configuration
 };
 
 }  // namespace
 
-Result<std::vector<Configuration>> configurations(const PlanRequest& request, const KernelClock& clock,
-                                                  KernelId kernel, std::span<const TensorId> operands,
-                                                  const Instance& instance) {
-  return Enumeration(request, clock, kernel, operands, instance).within_capacities();
+Result<void> add_configurations(const PlanRequest& request, const KernelClock& clock, KernelId kernel,
+                                std::span<const TensorId> operands, Instance& instance) {
+  return Enumeration(request, clock, kernel, operands, instance).add_to(instance.kernels[kernel.index]);
 }
 
 }  // namespace terrace::autotm

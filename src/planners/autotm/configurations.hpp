@@ -11,11 +11,10 @@
 
 namespace terrace::autotm {
 
-/// `operands`: the distinct tensors the kernel uses beside its workspace. Times are made monotone: a kernel
-/// takes at least as long as with more of its operands in faster memory, whatever was measured. Fails where
-/// no configuration is within the capacities. Of the instance only its tiers are looked at.
-Result<std::vector<Configuration>> configurations(const PlanRequest& request, const KernelClock& clock,
-                                                  KernelId kernel, std::span<const TensorId> operands,
-                                                  const Instance& instance);
+/// To a kernel of the instance whose operands are known. `operands`: what these are in the graph. Times are
+/// made monotone: a kernel takes at least as long as with more of its operands in faster memory, whatever was
+/// measured. Fails where no configuration is within the capacities.
+Result<void> add_configurations(const PlanRequest& request, const KernelClock& clock, KernelId kernel,
+                                std::span<const TensorId> operands, Instance& instance);
 
 }  // namespace terrace::autotm

@@ -54,15 +54,15 @@ class FastSolver {
         options_(options),
         deadline_{steady_clock().now(), options.time},
         flat_(flatten(instance)),
+        overlaps_(flat_.overlaps()),
         placement_(flat_),
         exchange_(flat_, placement_),
         doubts_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
-        stage_(std::make_unique<Stage>(flat_, std::max(options.gap, kCoarseGap))),
+        stage_(std::make_unique<Stage>(flat_, overlaps_ ? std::max(options.gap, kCoarseGap) : options.gap)),
         prices_(flat_),
         random_(options.seed) {
     if (!instance.between.empty()) list_going_on();
-    for (const Flat::Kernel& kernel : flat_.kernels) overlaps_ = overlaps_ || kernel.overlaps;
   }
 
   Result<FastResult> solve() {
@@ -264,6 +264,7 @@ class FastSolver {
   const FastOptions& options_;
   Deadline deadline_;
   Flat flat_;
+  bool overlaps_;  ///< some move may be beside a kernel
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
@@ -279,7 +280,6 @@ class FastSolver {
   FastResult result_;
   std::uint64_t rounds_ = 0;  ///< placements
   bool has_branched_ = false;
-  bool overlaps_ = false;  ///< some move may be beside a kernel
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "planners/autotm/flat.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "base/check.hpp"
 
@@ -19,7 +20,22 @@ class Flattening {
       flat_.room.insert(flat_.room.end(), flat_.moments,
                         static_cast<double>(pool.capacity.count) / flat_.unit);
     }
-    for (const FlowGraph& graph : instance.tensors) add_places(graph);
+    std::size_t uses = 0, edges = 0, configurations = 0;
+    for (const FlowGraph& graph : instance.tensors) {
+      first_use_.push_back(uses);
+      uses += graph.uses.size();
+      edges += graph.edges.size() + 2;  // those that end paths
+    }
+    for (const KernelChoice& kernel : instance.kernels) configurations += kernel.configurations.size();
+    flat_.edges.reserve(edges);
+    flat_.hidden.reserve(edges);
+    flat_.original.reserve(edges);
+    flat_.tensors.reserve(instance.tensors.size());
+    flat_.kernels.reserve(instance.kernels.size());
+    flat_.configurations.reserve(configurations);
+    places_.resize(uses);
+    links_.resize(uses);
+    for (std::size_t t = 0; t < instance.tensors.size(); ++t) add_places(t);
   }
 
   Flat run() {
@@ -29,26 +45,38 @@ class Flattening {
   }
 
  private:
-  /// Tiers where some edge brings a tensor for a use, ascending.
-  using Places = std::vector<TierId>;
+  /// A few tiers, ascending.
+  class Tiers {
+   public:
+    void add(TierId tier) {
+      const auto at = std::lower_bound(tiers_.begin(), tiers_.begin() + size_, tier);
+      if (at != tiers_.begin() + size_ && *at == tier) return;
+      check(size_ < kMostTiers, "an instance has up to three tiers");
+      std::copy_backward(at, tiers_.begin() + size_, tiers_.begin() + size_ + 1);
+      *at = tier;
+      ++size_;
+    }
+    std::uint32_t size() const { return size_; }
+    TierId operator[](std::uint32_t i) const { return tiers_[i]; }
+
+   private:
+    std::array<TierId, kMostTiers> tiers_;
+    std::uint32_t size_ = 0;
+  };
   /// Of an operand.
   struct Links {
     std::uint32_t first = kNone;
-    std::vector<TierId> tiers;  ///< by link: it is kept in this tier or a faster one
+    Tiers tiers;  ///< by link: it is kept in this tier or a faster one
   };
 
-  void add_places(const FlowGraph& graph) {
-    auto& uses = places_.emplace_back(graph.uses.size());
-    links_.emplace_back(graph.uses.size());
-    for (const Edge& edge : graph.edges) {
-      if (edge.use != kNone) uses[edge.use].push_back(edge.tier);
-    }
-    for (Places& places : uses) {
-      std::sort(places.begin(), places.end());
-      places.erase(std::unique(places.begin(), places.end()), places.end());
+  void add_places(std::size_t tensor) {
+    for (const Edge& edge : instance_.tensors[tensor].edges) {
+      if (edge.use != kNone) places_[first_use_[tensor] + edge.use].add(edge.tier);
     }
   }
-  const Places& places(const KernelOperand& operand) const { return places_[operand.tensor][operand.use]; }
+  const Tiers& places(const KernelOperand& operand) const {
+    return places_[first_use_[operand.tensor] + operand.use];
+  }
 
   std::uint32_t row(TierId tier, std::uint32_t moment) const {
     std::uint32_t pool = 0;
@@ -62,7 +90,7 @@ class Flattening {
     made.first = static_cast<std::uint32_t>(flat_.configurations.size());
     for (std::uint32_t c = 0; c < kernel.configurations.size(); ++c) {
       const Configuration& one = kernel.configurations[c];
-      if (!is_possible(kernel, one)) continue;
+      if (!is_possible(kernel, c)) continue;
       const auto bytes = static_cast<std::int64_t>(one.scratch.count);
       const auto moment = static_cast<std::uint32_t>(flat_.kernels.size()) + 1;
       flat_.configurations.push_back({0, one.time.count(), static_cast<double>(bytes) / flat_.unit, bytes, c,
@@ -80,9 +108,9 @@ class Flattening {
     weigh(made);
   }
 
-  bool is_possible(const KernelChoice& kernel, const Configuration& one) const {
+  bool is_possible(const KernelChoice& kernel, std::uint32_t configuration) const {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-      if (places(kernel.operands[i]).front() > one.tiers[i]) return false;
+      if (places(kernel.operands[i])[0] > kernel.tier(configuration, i)) return false;
     }
     return true;
   }
@@ -91,18 +119,17 @@ class Flattening {
   void add_links(const KernelChoice& kernel, const Flat::Kernel& made, std::size_t i,
                  std::vector<std::vector<bool>>& groups) {
     const KernelOperand& operand = kernel.operands[i];
-    Links& links = links_[operand.tensor][operand.use];
+    Links& links = links_[first_use_[operand.tensor] + operand.use];
     links.first = flat_.none();
     std::vector<bool> before(made.end - made.first);
-    for (std::size_t p = 0; p + 1 < places(operand).size(); ++p) {
+    for (std::uint32_t p = 0; p + 1 < places(operand).size(); ++p) {
       // Asked for where nothing slower would do.
       std::vector<bool> asks;
       for (std::uint32_t c = made.first; c < made.end; ++c)
-        asks.push_back(kernel.configurations[flat_.configurations[c].index].tiers[i] <
-                       places(operand)[p + 1]);
+        asks.push_back(kernel.tier(flat_.configurations[c].index, i) < places(operand)[p + 1]);
       if (asks == before) continue;
       before = asks;
-      links.tiers.push_back(places(operand)[p]);
+      links.tiers.add(places(operand)[p]);
       flat_.links.push_back({static_cast<std::uint32_t>(flat_.kernels.size()), group_of(asks, made, groups),
                              operand.tensor, 0, 0, links.tiers.size() == 1});
     }
@@ -124,12 +151,11 @@ class Flattening {
 
   /// With these groups not kept.
   double time(const Flat::Kernel& kernel, std::uint64_t slow) const {
-    double least = kNever;
     for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
       const Flat::Configuration& one = flat_.configurations[c];
-      if ((one.mask & slow) == 0) least = std::min(least, one.time);
+      if ((one.mask & slow) == 0) return one.time;  // they ascend
     }
-    return least;
+    return kNever;
   }
 
   /// What a group saves as the last to come to fast memory, or as the first; a little where it is neither.
@@ -189,7 +215,7 @@ class Flattening {
       }
       made.wait -= hidden.share;
     }
-    const Links none, &links = edge.use == kNone ? none : links_[tensor][edge.use];
+    const Links none, &links = edge.use == kNone ? none : links_[first_use_[tensor] + edge.use];
     for (std::uint32_t i = 0; i < links.tiers.size(); ++i) {
       const bool is_last = i + 1 == links.tiers.size();
       made.slot = (edge.tier <= links.tiers[i] ? 0 : flat_.none() + 1) + links.first + i;
@@ -198,7 +224,7 @@ class Flattening {
       made = {made.to, edge.to, 0, 0, flat_.none(), kernels, 0};
       hidden = {0, 0};
     }
-    if (links.tiers.empty()) push(made, hidden, static_cast<std::uint32_t>(index));
+    if (links.tiers.size() == 0) push(made, hidden, static_cast<std::uint32_t>(index));
   }
 
   void add_end(std::uint32_t node, std::uint32_t end) {
@@ -217,8 +243,9 @@ class Flattening {
   const Instance& instance_;
   std::vector<Pool> pools_;
   Flat flat_;
-  std::vector<std::vector<Places>> places_;  ///< by tensor and use
-  std::vector<std::vector<Links>> links_;    ///< likewise
+  std::vector<std::size_t> first_use_;  ///< by tensor, among those of all
+  std::vector<Tiers> places_;           ///< by use: where some edge brings the tensor
+  std::vector<Links> links_;            ///< by use
 };
 
 }  // namespace

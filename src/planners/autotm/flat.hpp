@@ -10,6 +10,7 @@
 //           An edge tells of one link: where an operand has two, there is an edge for each
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -67,6 +68,10 @@ struct Flat {
 
   bool asks(const Configuration& one, std::uint32_t link) const {
     return (one.mask >> links[link].group & 1U) != 0;
+  }
+  /// Whether some move may be beside a kernel.
+  bool overlaps() const {
+    return std::any_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return kernel.overlaps; });
   }
   bool is_beside(const Edge& edge) const { return edge.beside != kernels.size(); }
   double time(const Edge& edge) const { return edge.wait + hidden_of(edge).share; }

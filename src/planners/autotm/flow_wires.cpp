@@ -55,7 +55,7 @@ void FlowWires::finish(FlowGraph& graph) {
     if (lives[i]) ++graph.nodes;
   }
   renumber();
-  graph.edges = std::move(edges_);
+  graph.edges.assign(edges_.begin(), edges_.end());  // no larger than it has to be
 }
 
 }  // namespace terrace::autotm

@@ -7,7 +7,7 @@
 
 namespace terrace::autotm {
 
-constexpr std::uint32_t kMostLevels = 3;
+constexpr std::uint32_t kMostLevels = kMostTiers;
 
 /// The fastest level a tensor lies in, and a slower one with the same contents; twice the same: no other.
 struct State {

@@ -61,7 +61,6 @@ class InstanceMaker {
     begin_lives();
     add_uses();
     choose_tiers();
-    for (TensorLife& life : lives_) add_levels(life);
     for (std::uint32_t i = 0; i < lives_.size(); ++i) {
       if (auto added = add_tensor(i); !added) return added.error();
     }
@@ -158,7 +157,8 @@ class InstanceMaker {
 
   Result<void> add_tensor(std::uint32_t i) {
     if (lives_[i].uses.empty()) return {};
-    FlowGraph graph = flow_graph(lives_[i], instance_.formulation, instance_.moments());
+    add_levels(lives_[i]);
+    FlowGraph graph = flow_graph(std::move(lives_[i]), instance_.formulation, instance_.moments());
     if (graph.edges.empty()) {
       return Error{
           ErrorCode::too_large,
@@ -172,16 +172,16 @@ class InstanceMaker {
 
   Result<Instance> add_kernels() {
     const KernelClock clock(graph_, request_.machine, request_.profile);
+    std::vector<TensorId> operands;
     for (std::uint32_t k = 0; k < instance_.kernels.size(); ++k) {
       KernelChoice& kernel = instance_.kernels[k];
-      std::vector<TensorId> operands;
+      operands.clear();
       for (KernelOperand& operand : kernel.operands) {
         operands.push_back({operand.tensor});
         operand.tensor = place_[operand.tensor];
       }
-      auto made = configurations(request_, clock, {k}, operands, instance_);
-      if (!made) return made.error();
-      kernel.configurations = *std::move(made);
+      if (auto added = add_configurations(request_, clock, {k}, operands, instance_); !added)
+        return added.error();
     }
     return std::move(instance_);
   }

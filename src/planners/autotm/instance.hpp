@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "terrace/planner.hpp"
@@ -30,6 +31,7 @@ enum class Formulation {
 };
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint32_t kMostTiers = 3;
 
 struct TensorUse {
   std::uint32_t moment = 0;
@@ -75,10 +77,9 @@ struct FlowGraph {
 /// is that of the fastest configuration it satisfies.
 struct Configuration {
   std::uint32_t variant = 0;
-  std::vector<TierId> tiers;  ///< of KernelChoice::operands
-  TierId workspace;           ///< meaningless without one
-  Bytes scratch;              ///< of the workspace's tier, if that is a pool (s_k,i in 001 eq. 9)
-  Seconds time{0};            ///< n_k,c,i in 001 eq. 10
+  TierId workspace;  ///< meaningless without one
+  Bytes scratch;     ///< of the workspace's tier, if that is a pool (s_k,i in 001 eq. 9)
+  Seconds time{0};   ///< n_k,c,i in 001 eq. 10
 };
 
 /// A tensor that a kernel uses, each once; its workspace is part of the configuration.
@@ -90,6 +91,18 @@ struct KernelOperand {
 struct KernelChoice {
   std::vector<KernelOperand> operands;
   std::vector<Configuration> configurations;  ///< at least one
+  /// By configuration, then by operand. Large problems have millions: one array of bytes for each kernel.
+  std::vector<std::uint8_t> tiers;
+
+  /// That a configuration asks for, or a faster one.
+  TierId tier(std::size_t configuration, std::size_t operand) const {
+    return {tiers[configuration * operands.size() + operand]};
+  }
+  /// `asked`: a tier for every operand.
+  void add(const Configuration& one, std::span<const TierId> asked) {
+    configurations.push_back(one);
+    for (const TierId tier : asked) tiers.push_back(static_cast<std::uint8_t>(tier.index));
+  }
 };
 
 struct Pool {

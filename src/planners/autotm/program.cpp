@@ -120,10 +120,10 @@ class Program {
     const KernelChoice& kernel = instance_.kernels[k];
     std::vector<Term> together;
     for (std::size_t c = 0; c < kernel.configurations.size(); ++c) {
-      if (kernel.configurations[c].tiers[operand] > slowest) continue;
+      if (kernel.tier(c, operand) > slowest) continue;
       std::vector<Term> each{{configuration_[k][c], 1}};
       together.push_back(each[0]);
-      if (linking == Linking::tight || kernel.configurations[c].tiers[operand] != slowest) continue;
+      if (linking == Linking::tight || kernel.tier(c, operand) != slowest) continue;
       if (add_edges(each, kernel.operands[operand], slowest)) milp_.add_at_most(each, 0);
     }
     if (linking == Linking::paper || together.empty()) return;

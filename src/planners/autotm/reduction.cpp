@@ -21,6 +21,13 @@ class Reducing {
     flat_.capacity = whole.capacity;
     flat_.unit = whole.unit;
     flat_.room = whole.room;
+    // At most; growing would copy, and touch twice the memory.
+    flat_.edges.reserve(whole.edges.size());
+    flat_.hidden.reserve(whole.edges.size());
+    flat_.tensors.reserve(whole.tensors.size());
+    flat_.configurations.reserve(whole.configurations.size());
+    flat_.kernels.reserve(whole.kernels.size());
+    flat_.links.reserve(whole.links.size());
     for (const Flat::Kernel& kernel : whole.kernels) {
       if (kernel.first < kernel.end) mean_ += whole.configurations[kernel.first].time;
     }
@@ -43,9 +50,10 @@ class Reducing {
     return share_ * (whole_.configurations[kernel.first].time + mean_) / 2;
   }
 
-  static bool stands_for(const Flat::Configuration& one, const Flat::Configuration& other, double slack) {
+  /// In what it asks for.
+  static bool stands_for(const Flat::Configuration& one, const Flat::Configuration& other) {
     const bool takes_less = one.bytes == 0 || (one.row == other.row && one.bytes <= other.bytes);
-    return (one.mask & ~other.mask) == 0 && takes_less && one.time <= other.time + slack;
+    return (one.mask & ~other.mask) == 0 && takes_less;
   }
 
   void add_kernel(std::uint32_t k) {
@@ -63,15 +71,18 @@ class Reducing {
   /// From the slowest on, which ask for least: each takes over from the faster ones that it may stand for.
   void reduce(const Flat::Kernel& kernel) {
     const std::size_t first = flat_.configurations.size();
+    const double lost = slack(kernel);
     std::vector<bool> gone(kernel.end - kernel.first);
     for (std::uint32_t c = kernel.end; c-- > kernel.first;) {
       if (gone[c - kernel.first]) continue;
       const Flat::Configuration& one = whole_.configurations[c];
       Flat::Configuration kept = one;
-      for (std::uint32_t other = kernel.first; other < c; ++other) {
-        if (!stands_for(one, whole_.configurations[other], slack(kernel))) continue;
-        kept.time = std::min(kept.time, whole_.configurations[other].time);
-        gone[other - kernel.first] = true;
+      for (std::uint32_t faster = c; faster-- > kernel.first;) {
+        const Flat::Configuration& other = whole_.configurations[faster];
+        if (one.time > other.time + lost) break;  // so are all before it
+        if (!stands_for(one, other)) continue;
+        kept.time = other.time;
+        gone[faster - kernel.first] = true;
       }
       flat_.configurations.push_back(kept);
     }

@@ -27,8 +27,7 @@ Prices::Prices(const Flat& flat)
 
 Relaxation::Relaxation(const Flat& flat)
     : flat_(flat),
-      charge_(flat.edges.size()),
-      less_(flat.configurations.size()),
+      taken_(flat.kernels.size()),
       until_(flat.rows() + 1),
       least_(flat.most_nodes),
       by_(flat.most_nodes) {
@@ -42,7 +41,7 @@ double Relaxation::bound(const Prices& prices) {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + prices.memory[r];
   for (auto* all : {&broken_.memory, &broken_.link, &broken_.overlap, &broken_.haste})
     std::fill(all->begin(), all->end(), 0.0);
-  if (cuts_ != nullptr) charge_cuts(prices);
+  if (cuts_ != nullptr && cuts_->size() > 0) charge_cuts(prices);
   double sum = 0, absolute = 0;
   for (const Flat::Tensor& tensor : flat_.tensors) {
     const double least = add_tensor(tensor, prices);
@@ -64,8 +63,8 @@ double Relaxation::bound(const Prices& prices) {
 }
 
 void Relaxation::charge_cuts(const Prices& prices) {
-  std::fill(charge_.begin(), charge_.end(), 0.0);
-  std::fill(less_.begin(), less_.end(), 0.0);
+  charge_.assign(flat_.edges.size(), 0.0);
+  less_.assign(flat_.configurations.size(), 0.0);
   for (std::size_t i = 0; i < prices.cut.size(); ++i) {
     if (prices.cut[i] > 0) cuts_->charge(cuts_->all()[i], prices.cut[i], charge_, less_);
   }
@@ -80,7 +79,7 @@ double Relaxation::add_tensor(const Flat::Tensor& tensor, const Prices& prices) 
                   prices.link[edge.slot];
     if (flat_.is_beside(edge)) {
       cost += flat_.hidden[e].share * prices.overlap[edge.beside] +
-              flat_.hidden[e].slower * prices.haste[edge.beside] + charge_[e];
+              flat_.hidden[e].slower * prices.haste[edge.beside] + (charge_.empty() ? 0 : charge_[e]);
     }
     if (cost < least_[edge.to]) {
       least_[edge.to] = cost;
@@ -113,7 +112,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   const Flat::Configuration* best = nullptr;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];
-    double cost = own * one.time + sure - less_[c];
+    double cost = own * one.time + sure - (less_.empty() ? 0 : less_[c]);
     if (cost >= least) break;  // they ascend
     cost += prices.memory[one.row] * one.scratch;
     for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
@@ -125,6 +124,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
   }
   for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
     broken_.link[l] += static_cast<double>(best->mask >> flat_.links[l].group & 1U);
+  taken_[k] = static_cast<std::uint32_t>(best - flat_.configurations.data());
   broken_.memory[best->row] += best->scratch;
   broken_.overlap[k] -= best->time;
   broken_.haste[k] -= best->time - fastest;

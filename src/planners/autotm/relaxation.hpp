@@ -63,6 +63,8 @@ class Relaxation {
     std::vector<double> memory, link, overlap, haste;
   };
   const Broken& broken() const { return broken_; }
+  /// Likewise: by kernel, the configuration that it took.
+  const std::vector<std::uint32_t>& taken() const { return taken_; }
 
  private:
   double add_tensor(const Flat::Tensor& tensor, const Prices& prices);
@@ -72,9 +74,10 @@ class Relaxation {
 
   const Flat& flat_;
   const Cuts* cuts_ = nullptr;
-  std::vector<double> charge_;  ///< by edge, of all cuts
+  std::vector<double> charge_;  ///< by edge, of all cuts; empty where there are none
   std::vector<double> less_;    ///< by configuration, likewise
   Broken broken_;
+  std::vector<std::uint32_t> taken_;
   std::vector<double> until_;      ///< price of a unit at all rows before this one
   std::vector<double> least_;      ///< by node
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path

@@ -11,12 +11,20 @@ namespace {
 
 constexpr std::uint64_t kStepsPerLook = 20;
 constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Where tensors move prices begin near the best, shares do not: what these break at first says little.
+constexpr double kFirstWeight = 0.1, kMoreWeight = 1.6;
+constexpr int kCarefulStretches = 3;
 constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
 
 }  // namespace
 
-Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices)
-    : flat_(flat), cuts_(cuts), until_(flat.rows() + 1), prices_(prices) {
+Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<bool> taken)
+    : flat_(flat),
+      cuts_(cuts),
+      taken_(std::move(taken)),
+      until_(flat.rows() + 1),
+      prices_(prices),
+      overlaps_(flat.overlaps()) {
   std::uint32_t nodes = 0;
   for (const Flat::Tensor& tensor : flat.tensors) {
     first_node_.push_back(nodes);
@@ -24,7 +32,6 @@ Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices)
   }
   const std::size_t kernels = flat.kernels.size();
   now_.edge.resize(flat.edges.size());
-  now_.configuration.resize(flat.configurations.size());
   now_.memory = prices.memory;
   now_.memory.resize(flat.rows() + 1);
   now_.link = prices.link;
@@ -34,15 +41,27 @@ Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices)
   now_.kernel.resize(kernels);
   now_.cut = prices.cut;
   now_.cut.resize(cuts.size());
-  next_ = asked_ = unit_ = step_ = now_;
-  charged_.edge.resize(flat.edges.size());
-  charged_.configuration.resize(flat.configurations.size());
+  // Cuts count all of them.
+  if (overlaps_) taken_.assign(taken_.size(), true);
+  list_configurations();
+  next_ = step_ = now_;
+  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
+                    &Point::kernel}) {
+    asked_.*part = now_.*part;
+    unit_.*part = now_.*part;
+  }
+  if (overlaps_) charged_.edge.resize(flat.edges.size());
+  charged_.configuration.resize(configurations_.size());
   ahead_ = charged_;
   set_units();
   set_steps();
-  for (const Flat::Kernel& kernel : flat.kernels) overlaps_ = overlaps_ || kernel.overlaps;
   begin();
   start_ = next_ = now_;
+  const auto moves = [](const Flat::Edge& edge) { return edge.wait > 0; };
+  if (std::any_of(flat.edges.begin(), flat.edges.end(), moves)) {
+    weight_ = kFirstWeight;
+    careful_stretches_ = kCarefulStretches;
+  }
 }
 
 double Saddle::doubt(std::uint32_t tensor) const {
@@ -152,8 +171,8 @@ void Saddle::move_configurations() {
     const double fastest = flat_.configurations[kernel.first].time;
     const double base = now_.haste[k] * fastest - now_.kernel[k];
     double sum = 0, time = 0;
-    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-      const Flat::Configuration& one = flat_.configurations[c];
+    for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
+      const Flat::Configuration& one = configurations_[c];
       double cost = base + own * one.time + now_.memory[one.row] * one.scratch - charged_.configuration[c];
       for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
         cost += price[static_cast<std::size_t>(std::countr_zero(left))];
@@ -245,6 +264,11 @@ void Saddle::restart() {
     const double balanced = std::sqrt(moved.dual / moved.primal);
     weight_ = std::sqrt(weight_ * std::clamp(balanced, weight_ * 1e-2, weight_ * 1e2));
   }
+  if (careful_stretches_ > 0) {
+    --careful_stretches_;
+    weight_ *= kMoreWeight;
+  }
+  if (has_offers_) list_offers();
   now_ = start_ = next_;
   stretch_ = 0;
 }

@@ -5,8 +5,10 @@
 // and Pock 2011, with the steps of each coordinate as in their paper of the same year). Every point is
 // reflected and pulled back to where the stretch began (Halpern's iteration), and a new stretch begins where
 // the point has moved little (as in PDLP, Applegate and others 2021, and its successors). Any prices bound
-// the optimum (relaxation.hpp), so nothing here has to be exact.
+// the optimum (relaxation.hpp), so nothing here has to be exact: most configurations never have a share.
 #pragma once
+
+#include <span>
 
 #include "planners/autotm/relaxation.hpp"
 
@@ -14,11 +16,12 @@ namespace terrace::autotm {
 
 class Saddle {
  public:
-  /// Begins at these prices.
-  Saddle(const Flat& flat, Cuts& cuts, const Prices& prices);
+  /// Begins at these prices, with shares of the configurations that are `taken`: the best of each kernel at
+  /// these prices and at others. Where moves may be beside kernels, of all.
+  Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<bool> taken);
 
   /// Goes on with another's shares. By edge and by configuration: which it is there, or kNone. Tensors that
-  /// are not there keep the paths that are best at the prices.
+  /// are not there keep the paths that are best at the prices. pre: moves may be beside kernels
   void resume(const Saddle& other, const std::vector<std::uint32_t>& edges,
               const std::vector<std::uint32_t>& configurations);
 
@@ -29,6 +32,8 @@ class Saddle {
   double share(std::uint32_t edge) const { return next_.edge[edge]; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
   double doubt(std::uint32_t tensor) const;
+  /// One of each kernel: they have shares from the next stretch on.
+  void offer(std::span<const std::uint32_t> configurations);
   /// Adds inequalities of the overlap that the shares break. How many.
   std::size_t add_cuts();
 
@@ -47,6 +52,9 @@ class Saddle {
   void begin();
   void begin_tensor(std::uint32_t tensor);
   void begin_kernel(std::uint32_t kernel);
+  /// Lists what is taken. Shares stay.
+  void list_configurations();
+  void list_offers();
   void set_units();
   void set_steps();
   void add_tensor_sums(std::uint32_t tensor, const std::vector<double>& until);
@@ -81,7 +89,12 @@ class Saddle {
 
   const Flat& flat_;
   Cuts& cuts_;
-  std::vector<std::uint32_t> first_node_;  ///< by tensor
+  std::vector<std::uint32_t> first_node_;            ///< by tensor
+  std::vector<bool> taken_;                          ///< by configuration of the problem
+  std::vector<std::uint32_t> listed_;                ///< those that have shares
+  std::vector<Flat::Configuration> configurations_;  ///< the same
+  std::vector<std::uint32_t> first_;                 ///< by kernel, of these; one more for the end
+  bool has_offers_ = false;                          ///< some are taken and not listed
   Point now_, next_, start_;
   Point unit_;   ///< of each price
   Point step_;   ///< of each coordinate
@@ -94,9 +107,10 @@ class Saddle {
   };
   std::vector<Weight> weights_;  ///< of one kernel
   Prices prices_;
-  double weight_ = 1;      ///< of prices against shares
-  bool overlaps_ = false;  ///< some move may be beside a kernel
-  double away_ = 0;        ///< from where the stretch began: how much of the way stays
+  double weight_ = 1;          ///< of prices against shares
+  int careful_stretches_ = 0;  ///< at whose end prices get more weight
+  bool overlaps_;              ///< some move may be beside a kernel
+  double away_ = 0;            ///< from where the stretch began: how much of the way stays
   std::uint64_t steps_ = 0, stretch_ = 0;
   double first_change_ = 0, last_change_ = 0;
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/check.hpp"
 #include "planners/autotm/saddle.hpp"
 
 namespace terrace::autotm {
@@ -15,6 +16,44 @@ constexpr double kMemoryUnit = 2;
 constexpr double kNothing = 1e-12;
 
 }  // namespace
+
+void Saddle::list_configurations() {
+  const auto count = static_cast<std::size_t>(std::count(taken_.begin(), taken_.end(), true));
+  std::vector<double> shares;
+  std::vector<std::uint32_t> listed;
+  shares.reserve(count);
+  listed.reserve(count);
+  configurations_.clear();
+  configurations_.reserve(count);
+  first_.assign(1, 0);
+  std::size_t before = 0;
+  for (const Flat::Kernel& kernel : flat_.kernels) {
+    for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
+      if (!taken_[c]) continue;
+      const bool was = before < listed_.size() && listed_[before] == c;
+      shares.push_back(was ? next_.configuration[before++] : 0);
+      listed.push_back(c);
+      configurations_.push_back(flat_.configurations[c]);
+    }
+    first_.push_back(static_cast<std::uint32_t>(listed.size()));
+  }
+  listed_ = std::move(listed);
+  now_.configuration = next_.configuration = std::move(shares);
+}
+
+void Saddle::offer(std::span<const std::uint32_t> configurations) {
+  for (const std::uint32_t c : configurations) {
+    has_offers_ = has_offers_ || !taken_[c];
+    taken_[c] = true;
+  }
+}
+
+void Saddle::list_offers() {
+  has_offers_ = false;
+  list_configurations();
+  for (Point* point : {&step_, &charged_, &ahead_}) point->configuration.resize(configurations_.size());
+  set_steps();
+}
 
 void Saddle::begin() {
   charge_cuts();
@@ -32,7 +71,8 @@ void Saddle::begin_tensor(std::uint32_t t) {
   for (std::uint32_t e = tensor.end; e-- > tensor.first;) {
     const Flat::Edge& edge = flat_.edges[e];
     const double cost = rest[edge.to] + edge.wait + flat_.hidden[e].share * now_.overlap[edge.beside] +
-                        flat_.hidden[e].slower * now_.haste[edge.beside] + charged_.edge[e] +
+                        flat_.hidden[e].slower * now_.haste[edge.beside] +
+                        (overlaps_ ? charged_.edge[e] : 0) +
                         tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot];
     if (cost >= rest[edge.from]) continue;
     rest[edge.from] = cost;
@@ -47,10 +87,10 @@ void Saddle::begin_kernel(std::uint32_t k) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   const double own = 1 - now_.overlap[k] - now_.haste[k];
   const double sure = now_.haste[k] * flat_.configurations[kernel.first].time;
-  std::uint32_t best = kernel.first;
+  std::uint32_t best = first_[k];
   now_.kernel[k] = kNever;
-  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-    const Flat::Configuration& one = flat_.configurations[c];
+  for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
+    const Flat::Configuration& one = configurations_[c];
     double cost = own * one.time + sure - charged_.configuration[c] + now_.memory[one.row] * one.scratch;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
       cost += flat_.asks(one, l) ? now_.link[l] : 0;
@@ -63,12 +103,15 @@ void Saddle::begin_kernel(std::uint32_t k) {
 
 void Saddle::resume(const Saddle& other, const std::vector<std::uint32_t>& edges,
                     const std::vector<std::uint32_t>& configurations) {
+  check(overlaps_, "all configurations have shares");
   for (std::size_t e = 0; e < edges.size(); ++e) {
     if (edges[e] != kNone) now_.edge[e] = other.next_.edge[edges[e]];
   }
   for (std::size_t c = 0; c < configurations.size(); ++c)
     now_.configuration[c] = configurations[c] == kNone ? 0 : other.next_.configuration[configurations[c]];
   start_ = next_ = now_;
+  weight_ = 1;
+  careful_stretches_ = 0;  // the shares are near the best, too
 }
 
 void Saddle::set_units() {
@@ -140,8 +183,8 @@ void Saddle::add_tensor_sums(std::uint32_t t, const std::vector<double>& until) 
 void Saddle::add_kernel_sums(std::uint32_t k) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   const double fastest = flat_.configurations[kernel.first].time;
-  for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-    const Flat::Configuration& one = flat_.configurations[c];
+  for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
+    const Flat::Configuration& one = configurations_[c];
     double sum = unit_.kernel[k] + unit_.memory[one.row] * one.scratch;
     if (kernel.overlaps) sum += one.time + one.time - fastest;
     step_.overlap[k] += one.time;

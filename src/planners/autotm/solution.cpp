@@ -59,16 +59,16 @@ std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32
 }
 
 std::uint32_t fastest(const KernelChoice& kernel, const std::vector<std::vector<TierId>>& tiers) {
-  const auto satisfied = [&](const Configuration& one) {
+  const auto satisfied = [&](std::uint32_t c) {
     for (std::size_t i = 0; i < kernel.operands.size(); ++i) {
-      if (tiers[kernel.operands[i].tensor][kernel.operands[i].use] > one.tiers[i]) return false;
+      if (tiers[kernel.operands[i].tensor][kernel.operands[i].use] > kernel.tier(c, i)) return false;
     }
     return true;
   };
   std::uint32_t best = kNone;
   for (std::uint32_t c = 0; c < kernel.configurations.size(); ++c) {
     const Configuration& one = kernel.configurations[c];
-    if (!satisfied(one)) continue;
+    if (!satisfied(c)) continue;
     if (best == kNone) best = c;
     const Configuration& other = kernel.configurations[best];
     if (std::tie(one.time, one.scratch) < std::tie(other.time, other.scratch)) best = c;

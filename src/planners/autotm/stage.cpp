@@ -1,6 +1,7 @@
 #include "planners/autotm/stage.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "planners/autotm/ascent.hpp"
 
@@ -11,8 +12,10 @@ namespace {
 constexpr double kSlack = 0.2;
 /// Of the prices alone, to where shares of paths get further.
 constexpr std::uint64_t kClimbSteps = 60;
-/// Over what is proven: where a climb aims.
-constexpr double kAim = 1.1;
+/// Of what is proven: how much more a climb aims at, at most and in the end.
+constexpr double kFirstAim = 0.1, kLastAim = 0.01;
+/// Of a climb: those that tell how steep it is.
+constexpr std::size_t kLatestSteps = 10;
 /// At the clock.
 constexpr std::uint64_t kStepsPerLook = 10;
 
@@ -41,6 +44,16 @@ std::vector<std::uint32_t> match_configurations(const Flat& one, const Flat& oth
   return found;
 }
 
+/// How far a climb with these bounds aims: half of what the latest steps gained, and less and less where
+/// that is little.
+double beyond(const std::vector<double>& bounds) {
+  if (bounds.size() <= kLatestSteps) return kFirstAim;
+  const double before = bounds[bounds.size() - 1 - kLatestSteps];
+  const double done = static_cast<double>(bounds.size()) / static_cast<double>(kClimbSteps);
+  const double least = kFirstAim * std::pow(kLastAim / kFirstAim, done);
+  return before > 0 ? std::clamp((bounds.back() / before - 1) / 2, least, kFirstAim) : kFirstAim;
+}
+
 }  // namespace
 
 Stage::Stage(const Flat& whole, double gap)
@@ -48,9 +61,8 @@ Stage::Stage(const Flat& whole, double gap)
       reduction_(whole, kSlack * gap),
       cuts_(reduction_.flat),
       relaxation_(reduction_.flat, cuts_),
-      best_(reduction_.flat) {
-  for (const Flat::Kernel& kernel : whole.kernels) overlaps_ = overlaps_ || kernel.overlaps;
-}
+      best_(reduction_.flat),
+      overlaps_(whole.overlaps()) {}
 
 Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole, gap) {
   const std::vector<std::uint32_t> edges = match_edges(whole, reduction_, coarser.reduction_);
@@ -65,23 +77,25 @@ Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole,
   // Where the larger problem's bound is less at the same prices, the smaller one's holds all the same.
   best_ = taken_along(coarser.best_);
   bound_ = std::max(coarser.bound_, relaxation_.bound(best_));
-  saddle_.emplace(reduction_.flat, cuts_, taken_along(coarser.saddle_->prices()));
+  saddle_.emplace(reduction_.flat, cuts_, taken_along(coarser.saddle_->prices()),
+                  std::vector<bool>(reduction_.flat.configurations.size(), true));
   saddle_->resume(*coarser.saddle_, edges, match_configurations(reduction_.flat, coarser.reduction_.flat));
   is_balanced_ = coarser.is_balanced_;
 }
 
 std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
   Ascent ascent(reduction_.flat);
-  std::uint64_t steps = 0;
-  while (steps < kClimbSteps) {
-    const double aim = ascent.bound() > 0 ? ascent.bound() * kAim : time.count();
+  std::vector<double> bounds;
+  while (bounds.size() < kClimbSteps) {
+    const double aim = ascent.bound() > 0 ? ascent.bound() * (1 + beyond(bounds)) : time.count();
     ascent.step(std::min(aim, time.count()));
-    if (++steps % kStepsPerLook == 0 && deadline.is_over()) break;
+    bounds.push_back(ascent.bound());
+    if (bounds.size() % kStepsPerLook == 0 && deadline.is_over()) break;
   }
   bound_ = ascent.bound();
   best_ = ascent.prices();
-  saddle_.emplace(reduction_.flat, cuts_, best_);
-  return steps;
+  saddle_.emplace(reduction_.flat, cuts_, best_, ascent.taken());
+  return bounds.size();
 }
 
 std::uint64_t Stage::balance(std::uint64_t steps, const Deadline& deadline) {
@@ -90,6 +104,7 @@ std::uint64_t Stage::balance(std::uint64_t steps, const Deadline& deadline) {
   for (std::uint64_t i = 1; i <= steps; ++i) {
     if (!saddle_->step()) continue;
     take_bound(saddle_->prices());
+    saddle_->offer(relaxation_.taken());
     if (deadline.is_over()) return i;
   }
   return steps;

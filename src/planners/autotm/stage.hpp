@@ -27,7 +27,7 @@ class Stage {
  public:
   /// Borrows the whole problem.
   Stage(const Flat& whole, double gap);
-  /// Goes on where another ended. pre: that has prices and shares
+  /// Goes on where another ended. pre: that has prices and shares, and moves may be beside kernels
   Stage(const Flat& whole, double gap, const Stage& coarser);
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
@@ -59,7 +59,7 @@ class Stage {
   Prices best_;
   double bound_ = 0;
   std::optional<Saddle> saddle_;  ///< none before the climb
-  bool overlaps_ = false;         ///< some move may be beside a kernel
+  bool overlaps_;                 ///< some move may be beside a kernel
   bool is_balanced_ = false;      ///< somewhat: there are shares that may break inequalities
 };
 
