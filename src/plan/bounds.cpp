@@ -248,7 +248,7 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
 
 /// Any number of blocks and of steps is valid.
 void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
-  constexpr std::uint64_t kWork = 1'000'000, kLeast = 20, kMost = 300;  // uses of tensors, bounds
+  constexpr std::uint64_t kWork = 2'000'000, kLeast = 20, kMost = 300;  // uses of tensors, bounds
   constexpr std::size_t kSmall = 200;                                   // kernels
   constexpr std::uint32_t kManyBlocks = 4 * bounds::kBlocks;
   const bool small = request.graph.kernels.size() <= kSmall;

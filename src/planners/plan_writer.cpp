@@ -12,7 +12,7 @@ namespace terrace {
 namespace {
 
 /// Beyond this many regions, searching for the smallest packing takes too long.
-constexpr std::size_t kMany = 3000;
+constexpr std::size_t kMany = 8000;
 
 /// Searches for a smaller packing only where the quick one does not fit.
 Packing pack_within(std::span<const PackingItem> items, Bytes alignment, Bytes limit, PackingEffort effort) {

@@ -133,11 +133,15 @@ TEST(RemadeStep, ReadsAgainWhatItsFirstRunChanged) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ(wrong_with(planned.graph, planned.machine, *plan), "");
   EXPECT_EQ(runs(*plan), planned.graph.kernels.size() + 3);
-  // The old values of all three travel together, once out and once in.
-  std::size_t together = 0;
+  // The old values of all three travel together, once out and once in, and leave before others are in the
+  // way.
+  std::size_t together = 0, ran = 0;
   for (const Instruction& instruction : plan->instructions) {
+    ran += std::holds_alternative<terrace::Run>(instruction) ? 1 : 0;
     const auto* copy = std::get_if<Copy>(&instruction);
-    together += copy != nullptr && copy->tensors.size() == 3 ? 1 : 0;
+    if (copy == nullptr || copy->tensors.size() != 3) continue;
+    EXPECT_EQ(ran == 0, together == 0);
+    ++together;
   }
   EXPECT_EQ(together, 2U);
 }

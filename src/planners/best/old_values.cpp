@@ -44,11 +44,13 @@ OldValues::OldValues(std::vector<ReadTwice> all) {
 }
 
 /// All first runs of a group come before all of its second runs, and none of its tensors is changed between
-/// `save` and its own first run. `changed`: one past the last kernel before that which changes it.
+/// `save` and its own first run. `changed`: one past the last kernel before that which changes it. Its
+/// transfer begins as early as it can: later it would wait behind others.
 void OldValues::add(const ReadTwice& one, std::uint32_t place, std::uint32_t changed) {
   if (groups_.empty() || one.first >= groups_.back().until || changed > groups_.back().save)
-    groups_.push_back({one.first, one.first, one.second});
+    groups_.push_back({changed, one.first, one.first, one.second});
   Group& group = groups_.back();
+  group.begin = std::max(group.begin, changed);
   group.restore = one.first;
   group.until = std::min(group.until, one.second);
   group.places.push_back(place);
@@ -99,17 +101,22 @@ class OldValues::Writing {
 
   void come_before(std::uint32_t kernel) {
     for (const Group& group : values_.groups_) {
-      if (group.save == kernel) {
+      if (group.begin == kernel) {
         for (const std::uint32_t place : group.places) {
           add(Alloc{values_.tensors_[place], tier_, offsets_[place]});
         }
-        for (const std::uint32_t ticket : copy(group, {0}, tier_)) add(Wait{ticket});
+        leaving_[&group] = copy(group, {0}, tier_);
       }
+      if (group.save == kernel) wait_for(leaving_[&group]);
       if (group.until == kernel) {
-        for (const std::uint32_t ticket : std::exchange(coming_[&group], {})) add(Wait{ticket});
+        wait_for(coming_[&group]);
         for (const std::uint32_t place : group.places) add(Free{values_.tensors_[place], tier_});
       }
     }
+  }
+
+  void wait_for(std::vector<std::uint32_t>& tickets) {
+    for (const std::uint32_t ticket : std::exchange(tickets, {})) add(Wait{ticket});
   }
 
   void come_after(std::uint32_t kernel) {
@@ -137,7 +144,7 @@ class OldValues::Writing {
   std::uint32_t ticket_;
   TierId tier_{0};
   std::vector<std::uint64_t> offsets_;  ///< by place
-  std::map<const Group*, std::vector<std::uint32_t>> coming_;
+  std::map<const Group*, std::vector<std::uint32_t>> leaving_, coming_;
 };
 
 Result<void> OldValues::add_to(Draft& draft, const PlanRequest& request) const {

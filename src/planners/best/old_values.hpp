@@ -33,7 +33,8 @@ class OldValues {
  private:
   /// What is written before one kernel and brought back before another.
   struct Group {
-    std::uint32_t save, restore, until;      ///< before it, after it and done before it: kernels
+    std::uint32_t begin, save;     ///< kernels before which they begin to be written, and are
+    std::uint32_t restore, until;  ///< kernels after which they come back, and before which they did
     std::vector<std::uint32_t> places = {};  ///< in tensors_, ascending
   };
   class Writing;

@@ -111,7 +111,7 @@ void MigrationWriter::fetch_ahead(std::uint32_t kernel) {
     const TierId from = *slower_tier_of(units_.all[visit.unit]);
     const Seconds needed = now_ + (view_.begin[visit.first] - view_.begin[kernel]);
     const bool left = machine_[from].addressable &&
-                      is_better_left(v, transfer_end(from, {0}, units_.all[visit.unit].size), needed);
+                      is_better_left(v, links_.end_of(from, {0}, units_.all[visit.unit].size, now_), needed);
     left ? leave_in_slow(v) : fetch(v, kernel);
     next = awaited_.erase(next);
   }

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "planners/link_use.hpp"
 #include "planners/sentinel/migration_writer.hpp"
 
 namespace terrace::sentinel {
@@ -17,7 +16,7 @@ void MigrationWriter::fetch(std::uint32_t visit, std::uint32_t kernel) {
     wanted.push_back(needed_[tensor.index]);
     if (wanted.back()) make_fast(tensor);
   }
-  state.ready = free_at_[lane(from, {0})] = transfer_end(from, {0}, unit.size);
+  state.ready = links_.start(from, {0}, unit.size, now_);
   state.tickets = copy_runs(unit, from, {0}, wanted);
   if (what.first > kernel) schedule_.planned.add(kernel, what.first - 1, size_of(what.unit));
 }
@@ -39,7 +38,7 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
       if (wanted[i]) stored_[unit.tensors[i].index] = true;
     }
     leaving.tickets = copy_runs(unit, {0}, *spill, wanted);
-    leaving.end = free_at_[lane({0}, *spill)] = transfer_end({0}, *spill, unit.size);
+    leaving.end = links_.start({0}, *spill, unit.size, now_);
   }
   if (!leaving.tickets.empty()) leaving.late = kernel_at(leaving.end, next_kernel);
   state.leaving = true;
@@ -149,16 +148,6 @@ std::vector<std::uint32_t> MigrationWriter::copy_runs(const Unit& unit, TierId f
     }
   }
   return tickets;
-}
-
-std::size_t MigrationWriter::lane(TierId from, TierId to) const {
-  const bool out = from == TierId{0};
-  const TierId tier = out ? to : from;
-  return 2 * std::size_t{tier.index} + (out || is_one_lane(*machine_.link(from, to)) ? 0 : 1);
-}
-
-Seconds MigrationWriter::transfer_end(TierId from, TierId to, Bytes size) const {
-  return std::max(free_at_[lane(from, to)], now_) + time_beside_kernels(*machine_.link(from, to), size);
 }
 
 std::uint32_t MigrationWriter::kernel_at(Seconds time, std::uint32_t from) const {

@@ -23,7 +23,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       needed_(graph_.tensors.size()),
       stored_(graph_.tensors.size()),
       slow_home_(units.all.size()),
-      free_at_(2 * machine_.tiers.size()),
+      links_(machine_),
       cases_(visits.intervals(), Case::done),
       waited_(visits.intervals()) {
   for (const Unit& unit : units.all) {
@@ -112,7 +112,8 @@ void MigrationWriter::begin_visit(std::uint32_t visit, std::uint32_t kernel) {
   // Its home had no room and it went to another tier.
   if (!usable) schedule_.in_place[visit] = false;
   if (is_awaited(visit)) {
-    const bool left = usable && is_better_left(visit, transfer_end(*from, {0}, units_.all[u].size), now_);
+    const bool left =
+        usable && is_better_left(visit, links_.end_of(*from, {0}, units_.all[u].size, now_), now_);
     left ? leave_in_slow(visit) : fetch(visit, kernel);
   }
   state_[u].visit = visit;
@@ -132,25 +133,10 @@ Result<void> MigrationWriter::compute(std::uint32_t kernel) {
   for (const Operand& operand : what.inputs) tiers.push_back(tier_of(operand.tensor));
   for (const Operand& operand : what.outputs) tiers.push_back(tier_of(operand.tensor));
   if (what.workspace) tiers.push_back(tier_of(what.workspace));
-  const Seconds alone = view_.clock.time({kernel}, 0, tiers);
-  now_ += alone + lost_to_transfers(alone);
+  now_ = links_.end_of_kernel(view_.clock.time({kernel}, 0, tiers), now_);
   writer_.run({kernel}, std::move(tiers));
   for (const Use& use : view_.uses.of(kernel)) after_use(use);
   return {};
-}
-
-/// What a kernel loses while links are busy. Two that share a lane are never busy at once.
-Seconds MigrationWriter::lost_to_transfers(Seconds kernel) const {
-  std::vector<double> loss(free_at_.size());
-  for (const Link& link : machine_.links) {
-    if (link.from != TierId{0} && link.to != TierId{0}) continue;
-    double& largest = loss[lane(link.from, link.to)];
-    largest = std::max(largest, link.compute_loss);
-  }
-  Seconds lost{0};
-  for (std::size_t i = 0; i < loss.size(); ++i)
-    lost += loss[i] * std::clamp(free_at_[i] - now_, Seconds{0}, kernel);
-  return lost;
 }
 
 /// Regions that are not there yet.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planners/plan_writer.hpp"
+#include "planners/sentinel/busy_links.hpp"
 #include "planners/sentinel/options.hpp"
 #include "planners/sentinel/schedule.hpp"
 
@@ -92,9 +93,6 @@ class MigrationWriter {
   bool holds_needed(const Unit& unit) const;
   std::vector<std::uint32_t> copy_runs(const Unit& unit, TierId from, TierId to,
                                        const std::vector<bool>& wanted);
-  Seconds transfer_end(TierId from, TierId to, Bytes size) const;
-  std::size_t lane(TierId from, TierId to) const;
-  Seconds lost_to_transfers(Seconds kernel) const;
   std::uint32_t kernel_at(Seconds time, std::uint32_t from) const;
   Bytes missing(std::uint32_t kernel) const;
   void make_fast(TensorId tensor);
@@ -123,7 +121,7 @@ class MigrationWriter {
   std::deque<Leaving> leaving_;        ///< the first to end first
   std::vector<std::vector<Store>> stores_;  ///< by kernel: those that are to begin beside it
   std::deque<Store> due_;                   ///< those that begin as soon as links are free
-  std::vector<Seconds> free_at_;            ///< of each tier's lanes, out and in
+  BusyLinks links_;
   std::vector<Case> cases_;
   std::vector<Seconds> waited_;
   Seconds now_{0};
