@@ -246,6 +246,8 @@ void Saddle::restart() {
   }
   now_ = start_ = next_;
   stretch_ = 0;
+  renew_units();
+  set_steps();
 }
 
 }  // namespace terrace::autotm
