@@ -255,7 +255,7 @@ class FastSolver {
     }
     best_->set_prices(prices_);
     exchange_.run(*best_, attempts, random_);
-    if (overlaps_) exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
+    exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
     if (best_->time() < result_.time.count()) take(*best_);
   }
 
