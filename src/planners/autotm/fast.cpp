@@ -81,7 +81,7 @@ class FastSolver {
     climb();
     Saddle saddle(reduction_.flat, cuts_, best_prices_);
     std::uint64_t steps = kLeastSteps;
-    if (!is_done()) balance(saddle, steps);
+    if (!is_done()) balance(saddle, steps, result_.time.count());
     while (!is_done()) {
       look_at(saddle);
       steps = std::min(steps + steps / 2, kMostSteps);
@@ -99,6 +99,7 @@ class FastSolver {
  private:
   bool is_late() const { return steady_clock().now() - start_ >= options_.time; }
   bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
+  bool is_close(double time, double bound) const { return time <= bound * (1 + options_.gap); }
   Seconds bound() const { return Seconds{std::clamp(best_bound_, 0.0, result_.time.count())}; }
 
   bool is_done() {
@@ -109,24 +110,28 @@ class FastSolver {
 
   void place_then_balance(Saddle& saddle, std::uint64_t steps) {
     place();
-    if (!is_done()) balance(saddle, steps);
+    if (!is_done()) balance(saddle, steps, result_.time.count());
   }
 
-  /// Side by side: placements know shares and prices of when they began, steps know nothing of placements.
+  /// Side by side: either knows of the other what there was when both began.
   void place_and_balance(Saddle& saddle, std::uint64_t steps) {
+    const double time = result_.time.count(), bound = best_bound_;
     std::future<void> placing;
     try {
-      placing = std::async(std::launch::async, [this] { place_several(); });
+      placing = std::async(std::launch::async, [this, bound] { place_several(bound); });
     } catch (const std::system_error&) {  // no thread to be had: the same one after the other
-      place_several();
+      place_several(bound);
     }
-    balance(saddle, steps);
+    balance(saddle, steps, time);
     if (placing.valid()) placing.get();
   }
 
-  void place_several() {
-    for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i)
+  /// Until one is good enough for this bound.
+  void place_several(double bound) {
+    for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i) {
       place();
+      if (is_close(result_.time.count(), bound)) return;
+    }
   }
 
   void place() {
@@ -147,13 +152,14 @@ class FastSolver {
     best_prices_ = ascent_.prices();
   }
 
-  void balance(Saddle& saddle, std::uint64_t steps) {
+  /// Until the bound is good enough for a placement of this time.
+  void balance(Saddle& saddle, std::uint64_t steps, double time) {
     if (result_.iterations > kClimbSteps && overlaps_) saddle.add_cuts();
     for (std::uint64_t i = 0; i < steps; ++i) {
       ++result_.iterations;
       if (!saddle.step()) continue;
       take_bound(saddle.prices());
-      if (is_late()) return;
+      if (is_late() || is_close(time, best_bound_)) return;
     }
   }
 
