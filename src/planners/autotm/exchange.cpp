@@ -9,8 +9,8 @@ constexpr std::size_t kMostTensors = 12;
 /// So many neighbours are looked at for each that is taken.
 constexpr std::uint64_t kLooks = 8;
 constexpr double kLeastDoubt = 0.02;
-/// Kernels of a region, and exchanges in it for each.
-constexpr std::uint64_t kLeastKernels = 4, kMostKernels = 40, kAttemptsPerKernel = 6;
+/// Kernels of a region, and exchanges in it for each: more where moves are in each other's way.
+constexpr std::uint64_t kLeastKernels = 4, kMostKernels = 40, kAttemptsPerKernel = 2, kAttemptsBeside = 6;
 
 double fraction(SplitMix& random) { return static_cast<double>(random.below(1000)) / 1000; }
 
@@ -18,6 +18,7 @@ double fraction(SplitMix& random) { return static_cast<double>(random.below(1000
 
 Exchange::Exchange(const Flat& flat, const Placement& least)
     : flat_(flat), beside_(flat.kernels.size()), in_region_(flat.tensors.size()), noisy_(flat.edges.size()) {
+  for (const Flat::Kernel& kernel : flat.kernels) overlaps_ = overlaps_ || kernel.overlaps;
   for (std::uint32_t t = 0; t < flat.tensors.size(); ++t) {
     Life life{flat.moments, 0};
     for (std::uint32_t e = flat.tensors[t].first; e < flat.tensors[t].end; ++e) {
@@ -39,12 +40,18 @@ void Exchange::set_doubts(std::span<const double> doubts) {
   list_beside();
 }
 
+std::uint32_t Exchange::meeting(const Flat::Edge& edge) const {
+  if (overlaps_) return flat_.is_beside(edge) ? edge.beside : kNone;
+  return edge.slot < flat_.none() ? flat_.links[edge.slot].kernel : kNone;
+}
+
 void Exchange::list_beside() {
   for (auto& tensors : beside_) tensors.clear();
   for (const std::uint32_t t : doubtful_) {
     for (std::uint32_t e = flat_.tensors[t].first; e < flat_.tensors[t].end; ++e) {
-      if (!flat_.is_beside(flat_.edges[e])) continue;
-      auto& tensors = beside_[flat_.edges[e].beside];
+      const std::uint32_t k = meeting(flat_.edges[e]);
+      if (k == kNone) continue;
+      auto& tensors = beside_[k];
       if (tensors.empty() || tensors.back() != t) tensors.push_back(t);
     }
   }
@@ -93,7 +100,7 @@ void Exchange::gather_beside(std::uint32_t kernel, SplitMix& random) {
   set_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(wanted));
 }
 
-/// All that may move beside these kernels.
+/// All that meet at these kernels.
 void Exchange::gather_region(std::uint32_t first, std::uint32_t end) {
   set_.clear();
   for (std::uint32_t i = first; i < end; ++i)
@@ -157,7 +164,8 @@ bool Exchange::renew_region(Placement& placement, std::span<const double> shares
       placement.set_trust({trusted, 0, 0, 0});
       for (const std::uint32_t t : set_) placement.choose(t);
     }
-    for (std::uint64_t i = 0; i < kAttemptsPerKernel * (end - first); ++i) {
+    const std::uint64_t attempts = (overlaps_ ? kAttemptsBeside : kAttemptsPerKernel) * (end - first);
+    for (std::uint64_t i = 0; i < attempts; ++i) {
       gather_beside(kernels_[first + random.below(end - first)], random);
       remember(placement);
       attempt(placement, random);

@@ -3,8 +3,9 @@
 //
 // One tensor at a time ends where nobody gains by moving alone; here one may take the place of two others.
 // In each other's way are tensors that may be in fast memory at one moment, and those that may move beside
-// one kernel. Tensors that the linear relaxation is undecided about are tried first and most. Where that
-// finds nothing any more, all tensors near a few kernels take new paths along the relaxation's shares.
+// one kernel; operands of one kernel gain together. Tensors that the linear relaxation is undecided about are
+// tried first and most. Where that finds nothing any more, all tensors near a few kernels take new paths
+// along the relaxation's shares.
 #pragma once
 
 #include "planners/autotm/placement.hpp"
@@ -28,6 +29,9 @@ class Exchange {
     std::uint32_t first, end;  ///< moments at which it may be in fast memory
   };
 
+  /// The kernel where a tensor on this edge meets others: beside which it moves or, where nothing moves
+  /// beside kernels, which has it as an operand. kNone: none
+  std::uint32_t meeting(const Flat::Edge& edge) const;
   void list_beside();
   void gather(SplitMix& random);
   void gather_of_moment(SplitMix& random);
@@ -38,10 +42,11 @@ class Exchange {
   void remember(const Placement& placement);
 
   const Flat& flat_;
+  bool overlaps_ = false;                ///< some move may be beside a kernel
   std::vector<Life> lives_;              ///< by tensor
   std::vector<Placement::Path> least_;   ///< by tensor
   std::vector<std::uint32_t> doubtful_;  ///< tensors, each once, ascending in the start of their lives
-  std::vector<std::vector<std::uint32_t>> beside_;  ///< by kernel: those that may move beside it
+  std::vector<std::vector<std::uint32_t>> beside_;  ///< by kernel: those that meet there
   std::vector<std::uint32_t> kernels_;              ///< ascending, those with several
   std::vector<std::uint32_t> set_;                  ///< of the attempt
   std::vector<Placement::Path> before_, little_;    ///< of its tensors

@@ -70,7 +70,7 @@ class FastSolver {
     keep();
     result_.iterations += stage_->climb(result_.time, deadline_);
     std::uint64_t steps = kLeastSteps;
-    if (!is_done()) balance(steps);
+    if (!is_done()) balance(steps, result_.time);
     while (!is_done()) {
       refine();
       look();
@@ -99,9 +99,10 @@ class FastSolver {
     return result_.within_gap || is_over();
   }
 
-  void balance(std::uint64_t steps) {
+  /// Until the bound is good enough for a placement of this time.
+  void balance(std::uint64_t steps, Seconds time) {
     const double before = stage_->bound();
-    result_.iterations += stage_->balance(steps, deadline_);
+    result_.iterations += stage_->balance(steps, time.count() / (1 + options_.gap), deadline_);
     rise_ = stage_->bound() - before;
   }
 
@@ -109,24 +110,29 @@ class FastSolver {
     place();
     if (is_done()) return;
     refine();
-    balance(steps);
+    balance(steps, result_.time);
   }
 
-  /// Side by side: placements know shares and prices of when they began, steps know nothing of placements.
+  /// Side by side: either knows of the other what there was when both began.
   void place_and_balance(std::uint64_t steps) {
+    const Seconds time = result_.time;
+    const double bound = stage_->bound();
     std::future<void> placing;
     try {
-      placing = std::async(std::launch::async, [this] { place_several(); });
+      placing = std::async(std::launch::async, [this, bound] { place_several(bound); });
     } catch (const std::system_error&) {  // no thread to be had: the same one after the other
-      place_several();
+      place_several(bound);
     }
-    balance(steps);
+    balance(steps, time);
     if (placing.valid()) placing.get();
   }
 
-  void place_several() {
-    for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i)
+  /// Until one is good enough for this bound.
+  void place_several(double bound) {
+    for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i) {
       place();
+      if (result_.time.count() <= bound * (1 + options_.gap)) return;
+    }
   }
 
   void place() {
@@ -227,7 +233,7 @@ class FastSolver {
     }
     best_->set_prices(prices_);
     exchange_.run(*best_, attempts, random_);
-    if (overlaps_) exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
+    exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
     if (best_->time() < result_.time.count()) take(*best_);
   }
 

@@ -271,6 +271,8 @@ void Saddle::restart() {
   if (has_offers_) list_offers();
   now_ = start_ = next_;
   stretch_ = 0;
+  renew_units();
+  set_steps();
 }
 
 }  // namespace terrace::autotm

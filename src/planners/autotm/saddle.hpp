@@ -56,6 +56,8 @@ class Saddle {
   void list_configurations();
   void list_offers();
   void set_units();
+  /// Memory is dear at few moments: its units go with its prices.
+  void renew_units();
   void set_steps();
   void add_tensor_sums(std::uint32_t tensor, const std::vector<double>& until);
   void add_kernel_sums(std::uint32_t kernel);

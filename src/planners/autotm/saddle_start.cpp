@@ -1,6 +1,7 @@
 // Where the primal-dual steps begin, and how long they are in each coordinate.
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "planners/autotm/saddle.hpp"
@@ -12,6 +13,8 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 /// Of a kernel's time on average: what is worth less has a unit of this.
 constexpr double kLeastUnit = 1e-3;
 constexpr double kMemoryUnit = 2;
+/// Of a row's price, once there are prices, with a share of their mean so that no row is left out.
+constexpr double kPriceUnit = 4, kMeanShare = 0.3;
 /// Sums below it are what rounding left of nothing.
 constexpr double kNothing = 1e-12;
 
@@ -135,6 +138,16 @@ void Saddle::set_units() {
   for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
     const double unit = std::max(least, links[t] > 0 ? worth[t] / links[t] : 0);
     std::fill_n(unit_.node.begin() + first_node_[t], flat_.tensors[t].nodes, unit);
+  }
+}
+
+void Saddle::renew_units() {
+  for (std::uint32_t first = 0; first < flat_.rows(); first += flat_.moments) {
+    const auto prices = now_.memory.begin() + first;
+    const double mean = std::accumulate(prices, prices + flat_.moments, 0.0) / flat_.moments;
+    if (mean <= 0) continue;
+    for (std::uint32_t r = first; r < first + flat_.moments; ++r)
+      unit_.memory[r] = kPriceUnit * (now_.memory[r] + kMeanShare * mean);
   }
 }
 

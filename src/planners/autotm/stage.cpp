@@ -98,14 +98,14 @@ std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
   return bounds.size();
 }
 
-std::uint64_t Stage::balance(std::uint64_t steps, const Deadline& deadline) {
+std::uint64_t Stage::balance(std::uint64_t steps, double enough, const Deadline& deadline) {
   if (is_balanced_ && overlaps_) saddle_->add_cuts();
   is_balanced_ = true;
   for (std::uint64_t i = 1; i <= steps; ++i) {
     if (!saddle_->step()) continue;
     take_bound(saddle_->prices());
     saddle_->offer(relaxation_.taken());
-    if (deadline.is_over()) return i;
+    if (bound_ >= enough || deadline.is_over()) return i;
   }
   return steps;
 }

@@ -35,8 +35,9 @@ class Stage {
   /// First prices, towards a little more than what is proven: the first placement, which takes `time`, is far
   /// too slow to aim at. Returns how many steps it took.
   std::uint64_t climb(Seconds time, const Deadline& deadline);
-  /// Better prices, and shares. At most so many steps, and returns how many. pre: climbed
-  std::uint64_t balance(std::uint64_t steps, const Deadline& deadline);
+  /// Better prices, and shares. At most so many steps, fewer where the bound is enough; returns how many.
+  /// pre: climbed
+  std::uint64_t balance(std::uint64_t steps, double enough, const Deadline& deadline);
 
   /// The best so far, with its prices for the smaller problem. From coarser stages on it does not fall.
   double bound() const { return bound_; }
