@@ -24,8 +24,9 @@ double pull(double price, double broken, double most) {
 
 }  // namespace
 
-Ascent::Ascent(const Flat& flat)
-    : relaxation_(flat),
+Ascent::Ascent(const Flat& flat, Team& team)
+    : team_(team),
+      relaxation_(flat, team),
       prices_(flat),
       best_prices_(flat),
       taken_(flat.configurations.size()),
@@ -85,33 +86,24 @@ void Ascent::remember(double bound) {
 
 double Ascent::measure(Kind& kind) {
   const std::vector<double>&prices = prices_.*kind.prices, &broken = relaxation_.broken().*kind.broken;
-  for (std::size_t i = 0; i < kind.scale.size(); ++i) {
-    const double force = pull(prices[i], broken[i], kind.most);
-    kind.squares[i] += kind.scale[i] * force * force;
-  }
-  if (steps_ < kStepsPerRate || steps_ % kStepsPerRate == 0) set_rates(kind);
-  double sum = 0;
-  for (std::size_t i = 0; i < kind.scale.size(); ++i) {
-    const double force = pull(prices[i], broken[i], kind.most);
-    sum += kind.rate[i] * force * force;
-  }
-  return sum;
-}
-
-/// Its unit over the root of the mean square of its pulls.
-void Ascent::set_rates(Kind& kind) {
+  const bool renews = steps_ < kStepsPerRate || steps_ % kStepsPerRate == 0;
   const double steps = static_cast<double>(steps_);
-  for (std::size_t i = 0; i < kind.scale.size(); ++i)
-    kind.rate[i] = kind.squares[i] > 0 ? kind.scale[i] * std::sqrt(steps / kind.squares[i]) : 0;
+  return team_.sum(kind.scale.size(), [&](std::size_t i) {
+    const double force = pull(prices[i], broken[i], kind.most), square = force * force;
+    kind.squares[i] += kind.scale[i] * square;
+    // Its unit over the root of the mean square of its pulls.
+    if (renews) kind.rate[i] = kind.squares[i] > 0 ? kind.scale[i] * std::sqrt(steps / kind.squares[i]) : 0;
+    return kind.rate[i] * square;
+  });
 }
 
 void Ascent::move(Kind& kind, double length) {
   const std::vector<double>& broken = relaxation_.broken().*kind.broken;
   std::vector<double>& prices = prices_.*kind.prices;
-  for (std::size_t i = 0; i < kind.scale.size(); ++i) {
+  team_.each(kind.scale.size(), [&](std::size_t i) {
     kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * kind.rate[i] * broken[i];
     prices[i] = std::clamp(prices[i] + kind.velocity[i], 0.0, kind.most);
-  }
+  });
 }
 
 }  // namespace terrace::autotm

@@ -12,7 +12,7 @@ namespace terrace::autotm {
 
 class Ascent {
  public:
-  explicit Ascent(const Flat& flat);
+  Ascent(const Flat& flat, Team& team);
 
   /// Takes the bound at the present prices and moves them. `aim`: what the bound is hoped to come to; at or
   /// below the bound they stay.
@@ -40,9 +40,9 @@ class Ascent {
   void remember(double bound);
   /// The square of the direction's length.
   double measure(Kind& kind);
-  void set_rates(Kind& kind);
   void move(Kind& kind, double length);
 
+  Team& team_;
   Relaxation relaxation_;
   Prices prices_, best_prices_;
   std::vector<bool> taken_;

@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <future>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "planners/autotm/cbc.hpp"
@@ -53,13 +51,13 @@ class FastSolver {
       : instance_(instance),
         options_(options),
         deadline_{steady_clock().now(), options.time},
+        team_(options.threads),
         flat_(flatten(instance)),
         overlaps_(flat_.overlaps()),
-        placement_(flat_),
+        placement_(start()),
         exchange_(flat_, placement_),
         doubts_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
-        stage_(std::make_unique<Stage>(flat_, overlaps_ ? std::max(options.gap, kCoarseGap) : options.gap)),
         prices_(flat_),
         random_(options.seed) {
     if (!instance.between.empty()) list_going_on();
@@ -87,6 +85,14 @@ class FastSolver {
   }
 
  private:
+  /// The first placement. The first stage is made beside it.
+  Placement start() {
+    std::optional<Placement> made;
+    const double gap = overlaps_ ? std::max(options_.gap, kCoarseGap) : options_.gap;
+    team_.both([&] { stage_ = std::make_unique<Stage>(flat_, gap, team_); }, [&] { made.emplace(flat_); });
+    return *std::move(made);
+  }
+
   bool is_late() const { return deadline_.is_over(); }
   bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
   Seconds bound() const {
@@ -117,14 +123,7 @@ class FastSolver {
   void place_and_balance(std::uint64_t steps) {
     const Seconds time = result_.time;
     const double bound = stage_->bound();
-    std::future<void> placing;
-    try {
-      placing = std::async(std::launch::async, [this, bound] { place_several(bound); });
-    } catch (const std::system_error&) {  // no thread to be had: the same one after the other
-      place_several(bound);
-    }
-    balance(steps, time);
-    if (placing.valid()) placing.get();
+    team_.both([&] { balance(steps, time); }, [&] { place_several(bound); });
   }
 
   /// Until one is good enough for this bound.
@@ -269,8 +268,10 @@ class FastSolver {
   const Instance& instance_;
   const FastOptions& options_;
   Deadline deadline_;
+  Team team_;
   Flat flat_;
   bool overlaps_;  ///< some move may be beside a kernel
+  std::unique_ptr<Stage> stage_;
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
@@ -278,10 +279,9 @@ class FastSolver {
   std::vector<double> shares_;           ///< by edge
   std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
-  std::unique_ptr<Stage> stage_;
-  double rise_ = 0;      ///< of the bound in the latest steps
-  double branched_ = 0;  ///< the exact program's bound
-  Prices prices_;        ///< the same for all links of the whole problem
+  double rise_ = 0;                      ///< of the bound in the latest steps
+  double branched_ = 0;                  ///< the exact program's bound
+  Prices prices_;                        ///< the same for all links of the whole problem
   SplitMix random_;
   FastResult result_;
   std::uint64_t rounds_ = 0;  ///< placements

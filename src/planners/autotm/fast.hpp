@@ -29,8 +29,8 @@ struct FastOptions {
   /// What prices have not proved of a small problem is left to the exact program, which branches, if the
   /// build has it. Then `bound` may be more than the prices prove.
   bool branches = false;
-  /// 1, or 2: placements, more of them, beside the prices. Either gives its own solution, the same on every
-  /// run.
+  /// 1, or 2: first for the prices of large problems, then for placements, more of them, beside the prices.
+  /// Either gives its own solution, the same on every run.
   unsigned threads = 1;
 };
 

@@ -21,45 +21,64 @@ void Prices::share_overlap() {
 
 Prices::Prices(const Flat& flat)
     : memory(flat.rows()),
-      link(2 * flat.links.size() + 1),
+      link(flat.links.size() + 1),
       overlap(flat.kernels.size() + 1),
       haste(flat.kernels.size() + 1) {}
 
-Relaxation::Relaxation(const Flat& flat)
+void Demand::clear(const Flat& flat) {
+  change.assign(flat.rows() + 1, 0.0);
+  overlap.assign(flat.kernels.size() + 1, 0.0);
+  haste.assign(flat.kernels.size() + 1, 0.0);
+}
+
+void Demand::add_to(std::vector<double>& memory, std::vector<double>& of_overlap,
+                    std::vector<double>& of_haste) const {
+  double held = 0;
+  for (std::size_t r = 0; r + 1 < change.size(); ++r) memory[r] += held += change[r];
+  for (std::size_t k = 0; k < overlap.size(); ++k) {
+    of_overlap[k] += overlap[k];
+    of_haste[k] += haste[k];
+  }
+}
+
+Relaxation::Relaxation(const Flat& flat, Team& team)
     : flat_(flat),
+      team_(team),
+      middle_tensor_(Team::middle(flat.tensors, flat.edges.size())),
+      middle_kernel_(Team::middle(flat.kernels, flat.configurations.size())),
       taken_(flat.kernels.size()),
-      until_(flat.rows() + 1),
-      least_(flat.most_nodes),
-      by_(flat.most_nodes) {
+      until_(flat.rows() + 1) {
   broken_.memory.resize(flat.rows() + 1);
-  broken_.link.resize(2 * flat.links.size() + 1);
+  broken_.link.resize(flat.links.size() + 1);
   broken_.overlap.resize(flat.kernels.size() + 1);
   broken_.haste.resize(flat.kernels.size() + 1);
 }
 
 double Relaxation::bound(const Prices& prices) {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + prices.memory[r];
-  for (auto* all : {&broken_.memory, &broken_.link, &broken_.overlap, &broken_.haste})
-    std::fill(all->begin(), all->end(), 0.0);
   if (cuts_ != nullptr && cuts_->size() > 0) charge_cuts(prices);
-  double sum = 0, absolute = 0;
-  for (const Flat::Tensor& tensor : flat_.tensors) {
-    const double least = add_tensor(tensor, prices);
-    sum += least;
-    absolute += std::abs(least);
-  }
-  double held = 0, given = 0;
-  for (std::uint32_t r = 0; r < flat_.rows(); ++r) {
-    held += broken_.memory[r];
-    broken_.memory[r] = held - flat_.room[r];
-    given += prices.memory[r] * flat_.room[r];
-  }
-  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
-    const double least = add_kernel(k, prices);
-    sum += least;
-    absolute += std::abs(least);
-  }
-  return sum - given - kRounding * (absolute + given);
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) broken_.memory[r] = -flat_.room[r];
+  for (Half& half : halves_) half.sum = half.absolute = 0;
+  const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
+  const auto tensors = static_cast<std::uint32_t>(flat_.tensors.size());
+  team_.halves(middle_kernel_, kernels, [&](unsigned half, std::uint32_t first, std::uint32_t end) {
+    for (std::uint32_t k = first; k < end; ++k) halves_[half].add(add_kernel(k, prices));
+  });
+  team_.halves(middle_tensor_, tensors, [&](unsigned half, std::uint32_t first, std::uint32_t end) {
+    add_tensors(halves_[half], first, end, prices);
+  });
+  for (const Half& half : halves_) half.demand.add_to(broken_.memory, broken_.overlap, broken_.haste);
+  double given = 0;
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) given += prices.memory[r] * flat_.room[r];
+  const double absolute = halves_[0].absolute + halves_[1].absolute;
+  return halves_[0].sum + halves_[1].sum - given - kRounding * (absolute + given);
+}
+
+void Relaxation::add_tensors(Half& half, std::uint32_t first, std::uint32_t end, const Prices& prices) {
+  half.demand.clear(flat_);
+  half.least.resize(flat_.most_nodes);
+  half.by.resize(flat_.most_nodes);
+  for (std::uint32_t t = first; t < end; ++t) half.add(add_tensor(half, flat_.tensors[t], prices));
 }
 
 void Relaxation::charge_cuts(const Prices& prices) {
@@ -70,34 +89,35 @@ void Relaxation::charge_cuts(const Prices& prices) {
   }
 }
 
-double Relaxation::add_tensor(const Flat::Tensor& tensor, const Prices& prices) {
-  std::fill_n(least_.begin(), tensor.nodes, kNever);
-  least_[0] = 0;
+double Relaxation::add_tensor(Half& half, const Flat::Tensor& tensor, const Prices& prices) {
+  std::vector<double>& least = half.least;
+  std::fill_n(least.begin(), tensor.nodes, kNever);
+  least[0] = 0;
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
     const Flat::Edge& edge = flat_.edges[e];
-    double cost = least_[edge.from] + edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) -
+    double cost = least[edge.from] + edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) -
                   prices.link[edge.slot];
     if (flat_.is_beside(edge)) {
       cost += flat_.hidden[e].share * prices.overlap[edge.beside] +
               flat_.hidden[e].slower * prices.haste[edge.beside] + (charge_.empty() ? 0 : charge_[e]);
     }
-    if (cost < least_[edge.to]) {
-      least_[edge.to] = cost;
-      by_[edge.to] = e;
+    if (cost < least[edge.to]) {
+      least[edge.to] = cost;
+      half.by[edge.to] = e;
     }
   }
-  for (std::uint32_t node = tensor.nodes - 1; node != 0; node = flat_.edges[by_[node]].from)
-    take(tensor, flat_.edges[by_[node]]);
-  return least_[tensor.nodes - 1];
+  for (std::uint32_t node = tensor.nodes - 1; node != 0; node = flat_.edges[half.by[node]].from)
+    take(half, tensor, flat_.edges[half.by[node]]);
+  return least[tensor.nodes - 1];
 }
 
-void Relaxation::take(const Flat::Tensor& tensor, const Flat::Edge& edge) {
-  broken_.memory[edge.first] += tensor.size;
-  broken_.memory[edge.end] -= tensor.size;
-  broken_.link[edge.slot] -= 1;
+void Relaxation::take(Half& half, const Flat::Tensor& tensor, const Flat::Edge& edge) {
+  half.demand.change[edge.first] += tensor.size;
+  half.demand.change[edge.end] -= tensor.size;
+  if (edge.slot != flat_.none()) broken_.link[edge.slot] -= 1;
   if (!flat_.is_beside(edge)) return;
-  broken_.overlap[edge.beside] += flat_.hidden_of(edge).share;
-  broken_.haste[edge.beside] += flat_.hidden_of(edge).slower;
+  half.demand.overlap[edge.beside] += flat_.hidden_of(edge).share;
+  half.demand.haste[edge.beside] += flat_.hidden_of(edge).slower;
 }
 
 double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
@@ -123,11 +143,11 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices) {
     }
   }
   for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
-    broken_.link[l] += static_cast<double>(best->mask >> flat_.links[l].group & 1U);
+    broken_.link[l] = static_cast<double>(best->mask >> flat_.links[l].group & 1U);
   taken_[k] = static_cast<std::uint32_t>(best - flat_.configurations.data());
   broken_.memory[best->row] += best->scratch;
-  broken_.overlap[k] -= best->time;
-  broken_.haste[k] -= best->time - fastest;
+  broken_.overlap[k] = -best->time;
+  broken_.haste[k] = fastest - best->time;
   return least;
 }
 

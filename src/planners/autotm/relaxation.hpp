@@ -22,9 +22,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <vector>
 
 #include "planners/autotm/cuts.hpp"
+#include "planners/autotm/team.hpp"
 
 namespace terrace::autotm {
 
@@ -37,7 +40,7 @@ inline void share_overlap(double& overlap, double& haste) {
 
 struct Prices {
   std::vector<double> memory;   ///< mu >= 0, by row, of the unit of memory
-  std::vector<double> link;     ///< lambda >= 0, by slot; 0 for slots that are no link
+  std::vector<double> link;     ///< lambda >= 0, by link; one more for none, 0
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
   std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
   std::vector<double> cut;  ///< by cut, from 0 on; those of a kernel with nu and xi are at most 1 together
@@ -49,11 +52,22 @@ struct Prices {
   void share_overlap();
 };
 
+/// What the tensors of one thread ask for.
+struct Demand {
+  std::vector<double> change;          ///< by row: of memory, against the row before
+  std::vector<double> overlap, haste;  ///< by kernel; one more for what is beside none
+
+  void clear(const Flat& flat);
+  /// Nothing where there were no tensors.
+  void add_to(std::vector<double>& memory, std::vector<double>& of_overlap,
+              std::vector<double>& of_haste) const;
+};
+
 class Relaxation {
  public:
-  explicit Relaxation(const Flat& flat);
+  Relaxation(const Flat& flat, Team& team);
   /// With more inequalities of the overlap. Borrowed, and may become more.
-  Relaxation(const Flat& flat, const Cuts& cuts) : Relaxation(flat) { cuts_ = &cuts; }
+  Relaxation(const Flat& flat, Team& team, const Cuts& cuts) : Relaxation(flat, team) { cuts_ = &cuts; }
 
   /// Rounded down by more than what the sums may be wrong.
   double bound(const Prices& prices);
@@ -67,20 +81,35 @@ class Relaxation {
   const std::vector<std::uint32_t>& taken() const { return taken_; }
 
  private:
-  double add_tensor(const Flat::Tensor& tensor, const Prices& prices);
+  /// What one thread adds up, in cache lines of its own.
+  struct alignas(64) Half {
+    double sum = 0, absolute = 0;
+    Demand demand;
+    std::vector<double> least;      ///< by node
+    std::vector<std::uint32_t> by;  ///< by node: the edge of its shortest path
+
+    void add(double cost) {
+      sum += cost;
+      absolute += std::abs(cost);
+    }
+  };
+
+  void add_tensors(Half& half, std::uint32_t first, std::uint32_t end, const Prices& prices);
+  double add_tensor(Half& half, const Flat::Tensor& tensor, const Prices& prices);
   double add_kernel(std::uint32_t kernel, const Prices& prices);
-  void take(const Flat::Tensor& tensor, const Flat::Edge& edge);
+  void take(Half& half, const Flat::Tensor& tensor, const Flat::Edge& edge);
   void charge_cuts(const Prices& prices);
 
   const Flat& flat_;
+  Team& team_;
+  std::uint32_t middle_tensor_, middle_kernel_;
   const Cuts* cuts_ = nullptr;
   std::vector<double> charge_;  ///< by edge, of all cuts; empty where there are none
   std::vector<double> less_;    ///< by configuration, likewise
   Broken broken_;
   std::vector<std::uint32_t> taken_;
-  std::vector<double> until_;      ///< price of a unit at all rows before this one
-  std::vector<double> least_;      ///< by node
-  std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
+  std::vector<double> until_;  ///< price of a unit at all rows before this one
+  std::array<Half, 2> halves_;
 };
 
 }  // namespace terrace::autotm

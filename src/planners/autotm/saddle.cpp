@@ -18,10 +18,12 @@ constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
 
 }  // namespace
 
-Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<bool> taken)
+Saddle::Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, std::vector<bool> taken)
     : flat_(flat),
+      team_(team),
       cuts_(cuts),
       taken_(std::move(taken)),
+      middle_tensor_(Team::middle(flat.tensors, flat.edges.size())),
       until_(flat.rows() + 1),
       prices_(prices),
       overlaps_(flat.overlaps()) {
@@ -45,10 +47,10 @@ Saddle::Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<b
   if (overlaps_) taken_.assign(taken_.size(), true);
   list_configurations();
   next_ = step_ = now_;
-  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
-                    &Point::kernel}) {
-    asked_.*part = now_.*part;
-    unit_.*part = now_.*part;
+  unit_.node.resize(nodes);
+  for (auto part :
+       {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::kernel}) {
+    for (Point* point : {&asked_, &unit_}) (point->*part).resize((now_.*part).size());
   }
   if (overlaps_) charged_.edge.resize(flat.edges.size());
   charged_.configuration.resize(configurations_.size());
@@ -105,105 +107,97 @@ bool Saddle::is_settled() {
 template <bool looks>
 void Saddle::advance() {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
-  for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
-                    &Point::kernel})
-    std::fill((asked_.*part).begin(), (asked_.*part).end(), 0.0);
   charge_cuts();
-  move_edges<looks>();
-  double held = 0;
-  for (std::uint32_t r = 0; r < flat_.rows(); ++r) {
-    held += asked_.memory[r];
-    asked_.memory[r] = held - flat_.room[r];
-  }
-  move_configurations<looks>();
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) asked_.memory[r] = -flat_.room[r];
+  each_kernel([&](std::uint32_t k) { move_configurations<looks>(k); });
+  each_tensor(asked_, [&](Half& half, std::uint32_t t) { move_edges<looks>(half, t); });
   move_prices<looks>(&Point::memory, 0);
   move_prices<looks>(&Point::link, 0);
-  move_prices<looks>(&Point::node, -kNever);
   move_prices<looks>(&Point::kernel, -kNever);
   if (overlaps_) move_overlap<looks>();
 }
 
 template <bool looks>
-void Saddle::move_edges() {
+void Saddle::move_edges(Half& half, std::uint32_t t) {
   const double rate = 1 / weight_;
-  for (std::size_t t = 0; t < flat_.tensors.size(); ++t) {
-    const Flat::Tensor& tensor = flat_.tensors[t];
-    const double* price = now_.node.data() + first_node_[t];
-    double* asked = asked_.node.data() + first_node_[t];
-    asked[0] += 1;
-    for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
-      const Flat::Edge& edge = flat_.edges[e];
-      const bool beside = flat_.is_beside(edge);
-      double cost = edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
-                    price[edge.from] + price[edge.to];
-      if (beside)
-        cost += flat_.hidden[e].share * now_.overlap[edge.beside] +
-                flat_.hidden[e].slower * now_.haste[edge.beside] + charged_.edge[e];
-      const double before = now_.edge[e];
-      const double after = std::max(0.0, before - rate * step_.edge[e] * cost);
-      const double ahead = 2 * after - before, held = tensor.size * ahead;
-      (looks ? next_.edge[e] : now_.edge[e]) = looks ? after : pulled(before, after, start_.edge[e]);
-      asked_.memory[edge.first] += held;
-      asked_.memory[edge.end] -= held;
-      asked_.link[edge.slot] -= ahead;
-      asked[edge.from] -= ahead;
-      asked[edge.to] += ahead;
-      if (!beside) continue;
-      ahead_.edge[e] = ahead;
-      asked_.overlap[edge.beside] += flat_.hidden[e].share * ahead;
-      asked_.haste[edge.beside] += flat_.hidden[e].slower * ahead;
-    }
-    asked[tensor.nodes - 1] = 0;
+  const Flat::Tensor& tensor = flat_.tensors[t];
+  const double* price = now_.node.data() + first_node_[t];
+  std::vector<double>& asked = half.node;
+  std::fill_n(asked.begin(), tensor.nodes, 0.0);
+  asked[0] = 1;
+  for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+    const Flat::Edge& edge = flat_.edges[e];
+    const bool beside = flat_.is_beside(edge);
+    double cost = edge.wait + tensor.size * (until_[edge.end] - until_[edge.first]) - now_.link[edge.slot] -
+                  price[edge.from] + price[edge.to];
+    if (beside)
+      cost += flat_.hidden[e].share * now_.overlap[edge.beside] +
+              flat_.hidden[e].slower * now_.haste[edge.beside] + charged_.edge[e];
+    const double before = now_.edge[e];
+    const double after = std::max(0.0, before - rate * step_.edge[e] * cost);
+    const double ahead = 2 * after - before, held = tensor.size * ahead;
+    (looks ? next_.edge[e] : now_.edge[e]) = looks ? after : pulled(before, after, start_.edge[e]);
+    half.demand.change[edge.first] += held;
+    half.demand.change[edge.end] -= held;
+    if (edge.slot != flat_.none()) asked_.link[edge.slot] -= ahead;
+    asked[edge.from] -= ahead;
+    asked[edge.to] += ahead;
+    if (!beside) continue;
+    ahead_.edge[e] = ahead;
+    half.demand.overlap[edge.beside] += flat_.hidden[e].share * ahead;
+    half.demand.haste[edge.beside] += flat_.hidden[e].slower * ahead;
   }
+  asked[tensor.nodes - 1] = 0;
+  // Nobody else asks for them.
+  for (std::uint32_t node = 0, i = first_node_[t]; node < tensor.nodes; ++node, ++i)
+    set_price<looks>(&Point::node, i, now_.node[i] + weight_ * step_.node[i] * asked[node]);
 }
 
 template <bool looks>
-void Saddle::move_configurations() {
+void Saddle::move_configurations(std::uint32_t k) {
   const double rate = 1 / weight_;
-  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
-    const Flat::Kernel& kernel = flat_.kernels[k];
-    std::array<double, 64> price, asked;
-    std::fill_n(price.begin(), kernel.groups, 0.0);
-    std::fill_n(asked.begin(), kernel.groups, 0.0);
-    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
-      price[flat_.links[l].group] += now_.link[l];
-    const double own = 1 - now_.overlap[k] - now_.haste[k];
-    const double fastest = flat_.configurations[kernel.first].time;
-    const double base = now_.haste[k] * fastest - now_.kernel[k];
-    double sum = 0, time = 0;
-    for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
-      const Flat::Configuration& one = configurations_[c];
-      double cost = base + own * one.time + now_.memory[one.row] * one.scratch - charged_.configuration[c];
-      for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
-        cost += price[static_cast<std::size_t>(std::countr_zero(left))];
-      const double before = now_.configuration[c];
-      const double after = std::max(0.0, before - rate * step_.configuration[c] * cost);
-      const double ahead = 2 * after - before;
-      ahead_.configuration[c] = ahead;
-      (looks ? next_.configuration[c] : now_.configuration[c]) =
-          looks ? after : pulled(before, after, start_.configuration[c]);
-      sum += ahead;
-      asked_.memory[one.row] += ahead * one.scratch;
-      time += ahead * one.time;
-      for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
-        asked[static_cast<std::size_t>(std::countr_zero(left))] += ahead;
-    }
-    asked_.kernel[k] = 1 - sum;
-    asked_.overlap[k] -= time;
-    asked_.haste[k] -= time - sum * fastest;
-    for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
-      asked_.link[l] += asked[flat_.links[l].group];
+  const Flat::Kernel& kernel = flat_.kernels[k];
+  std::array<double, 64> price, asked;
+  std::fill_n(price.begin(), kernel.groups, 0.0);
+  std::fill_n(asked.begin(), kernel.groups, 0.0);
+  for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+    price[flat_.links[l].group] += now_.link[l];
+  const double own = 1 - now_.overlap[k] - now_.haste[k];
+  const double fastest = flat_.configurations[kernel.first].time;
+  const double base = now_.haste[k] * fastest - now_.kernel[k];
+  double sum = 0, time = 0;
+  for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
+    const Flat::Configuration& one = configurations_[c];
+    double cost = base + own * one.time + now_.memory[one.row] * one.scratch - charged_.configuration[c];
+    for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+      cost += price[static_cast<std::size_t>(std::countr_zero(left))];
+    const double before = now_.configuration[c];
+    const double after = std::max(0.0, before - rate * step_.configuration[c] * cost);
+    const double ahead = 2 * after - before;
+    ahead_.configuration[c] = ahead;
+    (looks ? next_.configuration[c] : now_.configuration[c]) =
+        looks ? after : pulled(before, after, start_.configuration[c]);
+    sum += ahead;
+    asked_.memory[one.row] += ahead * one.scratch;
+    time += ahead * one.time;
+    for (std::uint64_t left = one.mask; left != 0; left &= left - 1)
+      asked[static_cast<std::size_t>(std::countr_zero(left))] += ahead;
   }
+  asked_.kernel[k] = 1 - sum;
+  asked_.overlap[k] = -time;
+  asked_.haste[k] = sum * fastest - time;
+  for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l)
+    asked_.link[l] = asked[flat_.links[l].group];
 }
 
 template <bool looks>
 void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
   std::vector<double>&now = now_.*prices, &next = next_.*prices;
   const std::vector<double>&asked = asked_.*prices, &step = step_.*prices, &start = start_.*prices;
-  for (std::size_t i = 0; i < now.size(); ++i) {
+  team_.each(now.size(), [&](std::size_t i) {
     const double after = std::max(least, now[i] + weight_ * step[i] * asked[i]);
     (looks ? next[i] : now[i]) = looks ? after : pulled(now[i], after, start[i]);
-  }
+  });
 }
 
 template <bool looks>
@@ -237,10 +231,10 @@ Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
   Lengths found;
   const auto add = [&](double& sum, std::vector<double> Point::*part) {
     const std::vector<double>&one = a.*part, &other = b.*part, &step = step_.*part;
-    for (std::size_t i = 0; i < one.size(); ++i) {
+    sum += team_.sum(one.size(), [&](std::size_t i) {
       const double difference = one[i] - other[i];
-      if (step[i] > 0) sum += difference * difference / step[i];
-    }
+      return step[i] > 0 ? difference * difference / step[i] : 0;
+    });
   };
   add(found.primal, &Point::edge);
   add(found.primal, &Point::configuration);
@@ -253,8 +247,8 @@ Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
 void Saddle::pull_back() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
                     &Point::haste, &Point::cut, &Point::node, &Point::kernel}) {
-    std::vector<double>& now = now_.*part;
-    for (std::size_t i = 0; i < now.size(); ++i) now[i] = pulled(now[i], (next_.*part)[i], (start_.*part)[i]);
+    std::vector<double>&now = now_.*part, &next = next_.*part, &start = start_.*part;
+    team_.each(now.size(), [&](std::size_t i) { now[i] = pulled(now[i], next[i], start[i]); });
   }
 }
 

@@ -8,6 +8,7 @@
 // the optimum (relaxation.hpp), so nothing here has to be exact: most configurations never have a share.
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "planners/autotm/relaxation.hpp"
@@ -18,7 +19,7 @@ class Saddle {
  public:
   /// Begins at these prices, with shares of the configurations that are `taken`: the best of each kernel at
   /// these prices and at others. Where moves may be beside kernels, of all.
-  Saddle(const Flat& flat, Cuts& cuts, const Prices& prices, std::vector<bool> taken);
+  Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, std::vector<bool> taken);
 
   /// Goes on with another's shares. By edge and by configuration: which it is there, or kNone. Tensors that
   /// are not there keep the paths that are best at the prices. pre: moves may be beside kernels
@@ -48,6 +49,17 @@ class Saddle {
     double primal = 0, dual = 0;
   };
 
+  struct Half {
+    Demand demand;
+    std::vector<double> node;  ///< what one tensor asks for
+  };
+
+  /// `work(half, tensor)` for all tensors, which add to what their half demands; that is added to `sums`.
+  template <class Work>
+  void each_tensor(Point& sums, const Work& work);
+  /// `work(kernel)` for all of them.
+  template <class Work>
+  void each_kernel(const Work& work);
   /// Every path and configuration that is best at these prices, and what it costs.
   void begin();
   void begin_tensor(std::uint32_t tensor);
@@ -59,15 +71,15 @@ class Saddle {
   /// Memory is dear at few moments: its units go with its prices.
   void renew_units();
   void set_steps();
-  void add_tensor_sums(std::uint32_t tensor, const std::vector<double>& until);
+  void add_tensor_sums(Demand& demand, std::uint32_t tensor, const std::vector<double>& until);
   void add_kernel_sums(std::uint32_t kernel);
   /// A step to the next point. Where nobody looks at that, on to the point it is pulled back to.
   template <bool looks>
   void advance();
   template <bool looks>
-  void move_edges();
+  void move_edges(Half& half, std::uint32_t tensor);
   template <bool looks>
-  void move_configurations();
+  void move_configurations(std::uint32_t kernel);
   template <bool looks>
   void move_prices(std::vector<double> Point::*prices, double least);
   template <bool looks>
@@ -90,6 +102,7 @@ class Saddle {
   void show_prices();
 
   const Flat& flat_;
+  Team& team_;
   Cuts& cuts_;
   std::vector<std::uint32_t> first_node_;            ///< by tensor
   std::vector<bool> taken_;                          ///< by configuration of the problem
@@ -100,7 +113,9 @@ class Saddle {
   Point now_, next_, start_;
   Point unit_;   ///< of each price
   Point step_;   ///< of each coordinate
-  Point asked_;  ///< by price: what is asked for beyond what there is
+  Point asked_;  ///< by price but those of nodes: what is asked for beyond what there is
+  std::array<Half, 2> halves_;
+  std::uint32_t middle_tensor_, middle_kernel_ = 0;
   std::vector<double> until_;
   Point charged_;  ///< to edges by all cuts, and what configurations do without
   Point ahead_;    ///< shares, as far beyond the next point as that is from this one
@@ -116,5 +131,25 @@ class Saddle {
   std::uint64_t steps_ = 0, stretch_ = 0;
   double first_change_ = 0, last_change_ = 0;
 };
+
+template <class Work>
+void Saddle::each_tensor(Point& sums, const Work& work) {
+  const auto tensors = static_cast<std::uint32_t>(flat_.tensors.size());
+  team_.halves(middle_tensor_, tensors, [&](unsigned i, std::uint32_t first, std::uint32_t end) {
+    Half& half = halves_[i];
+    half.demand.clear(flat_);
+    half.node.resize(flat_.most_nodes);
+    for (std::uint32_t t = first; t < end; ++t) work(half, t);
+  });
+  for (const Half& half : halves_) half.demand.add_to(sums.memory, sums.overlap, sums.haste);
+}
+
+template <class Work>
+void Saddle::each_kernel(const Work& work) {
+  const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
+  team_.halves(middle_kernel_, kernels, [&](unsigned, std::uint32_t first, std::uint32_t end) {
+    for (std::uint32_t k = first; k < end; ++k) work(k);
+  });
+}
 
 }  // namespace terrace::autotm

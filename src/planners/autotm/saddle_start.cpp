@@ -40,6 +40,9 @@ void Saddle::list_configurations() {
     }
     first_.push_back(static_cast<std::uint32_t>(listed.size()));
   }
+  const auto is_before = [half = Team::middle(listed.size())](std::uint32_t first) { return first < half; };
+  const auto middle = std::partition_point(first_.begin(), first_.end() - 1, is_before);
+  middle_kernel_ = static_cast<std::uint32_t>(middle - first_.begin());
   listed_ = std::move(listed);
   now_.configuration = next_.configuration = std::move(shares);
 }
@@ -61,8 +64,8 @@ void Saddle::list_offers() {
 void Saddle::begin() {
   charge_cuts();
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
-  for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) begin_tensor(t);
-  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) begin_kernel(k);
+  each_tensor(asked_, [&](Half&, std::uint32_t t) { begin_tensor(t); });
+  each_kernel([&](std::uint32_t k) { begin_kernel(k); });
 }
 
 /// A node's price is what the rest of the best path from there costs.
@@ -159,23 +162,21 @@ void Saddle::set_steps() {
     std::fill((step_.*part).begin(), (step_.*part).end(), 0.0);
   std::vector<double> until(flat_.rows() + 1);
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until[r + 1] = until[r] + unit_.memory[r];
-  for (std::uint32_t t = 0; t < flat_.tensors.size(); ++t) add_tensor_sums(t, until);
-  double held = 0;
-  for (double& sum : step_.memory) sum = held += sum;
-  for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) add_kernel_sums(k);
+  each_tensor(step_, [&](Half& half, std::uint32_t t) { add_tensor_sums(half.demand, t, until); });
+  each_kernel([&](std::uint32_t k) { add_kernel_sums(k); });
   add_cut_sums();
   for (auto part : {&Point::edge, &Point::configuration}) {
-    for (double& sum : step_.*part) sum = sum > 0 ? 1 / sum : 0;
+    std::vector<double>& sums = step_.*part;
+    team_.each(sums.size(), [&](std::size_t i) { sums[i] = sums[i] > 0 ? 1 / sums[i] : 0; });
   }
   for (auto part : {&Point::memory, &Point::link, &Point::overlap, &Point::haste, &Point::cut, &Point::node,
                     &Point::kernel}) {
-    std::vector<double>& sums = step_.*part;
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      sums[i] = sums[i] > kNothing ? (unit_.*part)[i] / sums[i] : 0;
+    std::vector<double>&sums = step_.*part, &unit = unit_.*part;
+    team_.each(sums.size(), [&](std::size_t i) { sums[i] = sums[i] > kNothing ? unit[i] / sums[i] : 0; });
   }
 }
 
-void Saddle::add_tensor_sums(std::uint32_t t, const std::vector<double>& until) {
+void Saddle::add_tensor_sums(Demand& demand, std::uint32_t t, const std::vector<double>& until) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
     const Flat::Edge& edge = flat_.edges[e];
@@ -183,11 +184,11 @@ void Saddle::add_tensor_sums(std::uint32_t t, const std::vector<double>& until) 
     const std::uint32_t from = first_node_[t] + edge.from, to = first_node_[t] + edge.to;
     step_.edge[e] = tensor.size * (until[edge.end] - until[edge.first]) + unit_.link[edge.slot] +
                     hidden.share + hidden.slower + unit_.node[from] + unit_.node[to];
-    step_.memory[edge.first] += tensor.size;
-    step_.memory[edge.end] -= tensor.size;
-    step_.link[edge.slot] += 1;
-    step_.overlap[edge.beside] += hidden.share;
-    step_.haste[edge.beside] += hidden.slower;
+    demand.change[edge.first] += tensor.size;
+    demand.change[edge.end] -= tensor.size;
+    if (edge.slot != flat_.none()) step_.link[edge.slot] += 1;
+    demand.overlap[edge.beside] += hidden.share;
+    demand.haste[edge.beside] += hidden.slower;
     step_.node[from] += 1;
     step_.node[to] += 1;
   }

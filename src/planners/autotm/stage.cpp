@@ -56,15 +56,16 @@ double beyond(const std::vector<double>& bounds) {
 
 }  // namespace
 
-Stage::Stage(const Flat& whole, double gap)
+Stage::Stage(const Flat& whole, double gap, Team& team)
     : gap_(gap),
+      team_(team),
       reduction_(whole, kSlack * gap),
       cuts_(reduction_.flat),
-      relaxation_(reduction_.flat, cuts_),
+      relaxation_(reduction_.flat, team, cuts_),
       best_(reduction_.flat),
       overlaps_(whole.overlaps()) {}
 
-Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole, gap) {
+Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole, gap, coarser.team_) {
   const std::vector<std::uint32_t> edges = match_edges(whole, reduction_, coarser.reduction_);
   cuts_.adopt(coarser.cuts_, edges);
   const auto taken_along = [&](const Prices& prices) {
@@ -77,14 +78,14 @@ Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole,
   // Where the larger problem's bound is less at the same prices, the smaller one's holds all the same.
   best_ = taken_along(coarser.best_);
   bound_ = std::max(coarser.bound_, relaxation_.bound(best_));
-  saddle_.emplace(reduction_.flat, cuts_, taken_along(coarser.saddle_->prices()),
+  saddle_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.saddle_->prices()),
                   std::vector<bool>(reduction_.flat.configurations.size(), true));
   saddle_->resume(*coarser.saddle_, edges, match_configurations(reduction_.flat, coarser.reduction_.flat));
   is_balanced_ = coarser.is_balanced_;
 }
 
 std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
-  Ascent ascent(reduction_.flat);
+  Ascent ascent(reduction_.flat, team_);
   std::vector<double> bounds;
   while (bounds.size() < kClimbSteps) {
     const double aim = ascent.bound() > 0 ? ascent.bound() * (1 + beyond(bounds)) : time.count();
@@ -94,7 +95,7 @@ std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
   }
   bound_ = ascent.bound();
   best_ = ascent.prices();
-  saddle_.emplace(reduction_.flat, cuts_, best_, ascent.taken());
+  saddle_.emplace(reduction_.flat, team_, cuts_, best_, ascent.taken());
   return bounds.size();
 }
 

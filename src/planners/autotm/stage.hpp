@@ -25,8 +25,8 @@ struct Deadline {
 
 class Stage {
  public:
-  /// Borrows the whole problem.
-  Stage(const Flat& whole, double gap);
+  /// Borrows the whole problem and the team.
+  Stage(const Flat& whole, double gap, Team& team);
   /// Goes on where another ended. pre: that has prices and shares, and moves may be beside kernels
   Stage(const Flat& whole, double gap, const Stage& coarser);
   Stage(const Stage&) = delete;
@@ -54,6 +54,7 @@ class Stage {
   void take_bound(const Prices& prices);
 
   double gap_;
+  Team& team_;
   Reduction reduction_;
   Cuts cuts_;  ///< of the smaller problem
   Relaxation relaxation_;
