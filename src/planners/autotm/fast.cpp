@@ -113,7 +113,7 @@ class FastSolver {
   }
 
   void place_then_balance(std::uint64_t steps) {
-    place();
+    place(stage_->bound());
     if (is_done()) return;
     refine();
     balance(steps, result_.time);
@@ -129,15 +129,18 @@ class FastSolver {
   /// Until one is good enough for this bound.
   void place_several(double bound) {
     for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i) {
-      place();
-      if (result_.time.count() <= bound * (1 + options_.gap)) return;
+      place(bound);
+      if (is_enough(bound)) return;
     }
   }
 
-  void place() {
+  bool is_enough(double bound) const { return result_.time.count() <= bound * (1 + options_.gap); }
+
+  /// What is enough for this bound is not improved.
+  void place(double bound) {
     vary();
-    rounds_ % kKinds == kKinds - 1 ? round() : follow();
-    if (!is_late()) improve();
+    rounds_ % kKinds == kKinds - 1 ? round() : follow(bound);
+    if (!is_late() && !is_enough(bound)) improve();
   }
 
   /// A coarse stage ends where it has proved its gap, or proves little beside what it gives away.
@@ -210,7 +213,7 @@ class FastSolver {
   }
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
-  void follow() {
+  void follow(double bound) {
     ++rounds_;
     std::vector<std::uint32_t> order = stage_->tensors();
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
@@ -220,6 +223,7 @@ class FastSolver {
     for (const Trust trust : kFollowed) {
       placement_.sweep(trust, random_);
       keep();
+      if (is_enough(bound)) return;
     }
   }
 

@@ -207,7 +207,8 @@ class Reducing {
 Reduction::Reduction(const Flat& whole, double share) { Reducing(whole, *this, share).run(); }
 
 void Reduction::widen(const Prices& prices, const Cuts& cuts, Prices& whole) const {
-  std::vector<double> charges(flat.edges.size()), less(flat.configurations.size());
+  // Of a large problem without cuts most memory that this would touch is for nothing.
+  std::vector<double> charges(flat.edges.size()), less(prices.cut.empty() ? 0 : flat.configurations.size());
   for (std::size_t i = 0; i < prices.cut.size(); ++i)
     cuts.charge(cuts.all()[i], prices.cut[i], charges, less);
   whole.charge.resize(edges.size());
