@@ -1,9 +1,12 @@
 // The fast solver on problems of random graphs, against the exact one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "autotm/rig.hpp"
 #include "planners/autotm/cbc.hpp"
 #include "planners/autotm/fast.hpp"
+#include "planners/autotm/reduction.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -55,6 +58,26 @@ TEST(AutotmFast, AgreesWithTheExactProgramOnRandomGraphs) {
   }
   EXPECT_GT(outcome.solved, 60);
   EXPECT_LT(outcome.lost / outcome.solved, 0.02);
+}
+
+/// Large enough that steps are shared. Up to the first placement threads only do the same work sooner.
+TEST(AutotmFast, ClimbsOnTwoThreadsAsOnOne) {
+  Problem problem(2, 10'000);
+  problem.budget[0] = Lifetimes(problem.graph).peak_bytes() / 2;
+  const auto instance = make_instance(problem.request(), Formulation::synchronous, problem.budget[0]);
+  ASSERT_TRUE(instance);
+  const std::size_t edges = Reduction(flatten(*instance), 0).flat.edges.size();
+  ASSERT_LT(Team::middle(edges), edges);
+  FastOptions asked = options(0);
+  asked.iterations = 100;
+  const auto one = solve_fast(*instance, asked);
+  asked.threads = 2;
+  const auto two = solve_fast(*instance, asked);
+  ASSERT_TRUE(one && two);
+  EXPECT_EQ(one->bound, two->bound);
+  EXPECT_EQ(one->prices, two->prices);
+  EXPECT_EQ(one->solution.paths, two->solution.paths);
+  EXPECT_GT(*std::max_element(one->prices.begin(), one->prices.end()), 0);
 }
 
 /// With room for everything nothing is lost and nothing costs anything.
