@@ -69,6 +69,8 @@ TEST_F(PlanCommand, SaysWhatAProgramProvedOfItsPlan) {
   EXPECT_TRUE(remark.starts_with("its program's ")) << remark;
   EXPECT_TRUE(remark.ends_with("1% asked")) << remark;
   EXPECT_FALSE(json_of("plan " + kModel + "--fast 70% --planner lru").contains("remark"));
+  const std::string best = json_of("plan " + kModel + "--fast 70%").at("remark");
+  EXPECT_TRUE(best.starts_with("the fastest of ")) << best;
 }
 
 TEST_F(PlanCommand, WritesThePlanAndPrintsIt) {
