@@ -107,7 +107,7 @@ struct Plan {
 /// Of a graph's structure: changes whenever a plan or profile for it might no longer be one. Names do not
 /// count.
 std::string fingerprint(const Graph& graph);
-std::string fingerprint(const Plan& plan);
+std::string fingerprint(const Plan& plan);  ///< of all of it but the remark
 
 /// One line for a person: `copy relu1, bn1 fast > disk #12`, with the names of the graph and the machine. Of
 /// a kernel: `run conv1 as direct (x fast, w fast, > y fast, ~ scratch fast)`. Any plan has a text, a wrong

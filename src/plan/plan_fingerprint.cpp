@@ -82,8 +82,10 @@ class GraphHash {
 std::string fingerprint(const Graph& graph) { return GraphHash().run(graph); }
 
 std::string fingerprint(const Plan& plan) {
+  Plan silent = plan;
+  silent.remark.clear();
   Fingerprint hash;
-  hash.add(to_json(plan));
+  hash.add(to_json(silent));
   return hash.text();
 }
 

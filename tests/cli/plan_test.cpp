@@ -69,6 +69,8 @@ TEST_F(PlanCommand, SaysWhatAProgramProvedOfItsPlan) {
   EXPECT_TRUE(remark.starts_with("its program's ")) << remark;
   EXPECT_TRUE(remark.ends_with("1% asked")) << remark;
   EXPECT_FALSE(json_of("plan " + kModel + "--fast 70% --planner lru").contains("remark"));
+  const std::string best = json_of("plan " + kModel + "--fast 70%").at("remark");
+  EXPECT_TRUE(best.starts_with("the fastest of ")) << best;
 }
 
 TEST_F(PlanCommand, WritesThePlanAndPrintsIt) {
@@ -106,7 +108,7 @@ TEST_F(PlanCommand, RefusesWhatMakesNoPlan) {
   expect_complaint("plan " + kModel + "--planner prefech", "there is no planner 'prefech': take prefetch");
   expect_complaint("plan " + kModel + "--planner best --solver fast",
                    "--solver: is for planners whose names begin with autotm-");
-  expect_complaint("plan " + kModel + "--planner autotm-sync --solver gurobi", "--solver");
+  expect_complaint("plan " + kModel + "--planner autotm-sync --solver gurobi", "--solver: gurobi not in {");
   expect_complaint("plan " + kModel + "--fast 0%", "--fast: '0%' is no amount of fast memory");
   expect_complaint("plan " + kModel + "--fast 17TiB",
                    "more than the 14.90 GiB of device on machine v100-pcie3");

@@ -163,7 +163,7 @@ std::string remark_of(const Planned& planned, double gap) {
     return fmt::format("its program's {:.4f} s{}", planned.objective.count(), again);
   return fmt::format("its program's {:.4f} s{}, {:.2f}% above the {:.4f} s proven for it, {}{:g}% asked",
                      planned.objective.count(), again, 100 * (planned.objective / planned.bound - 1),
-                     planned.bound.count(), planned.proven ? "" : "out of time, ", 100 * gap);
+                     planned.bound.count(), planned.proven ? "" : "where a limit came, ", 100 * gap);
 }
 
 Result<Plan> plan_only(const PlanRequest& request, Formulation formulation) {

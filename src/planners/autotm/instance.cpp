@@ -158,12 +158,12 @@ class InstanceMaker {
   Result<void> add_tensor(std::uint32_t i) {
     if (lives_[i].uses.empty()) return {};
     add_levels(lives_[i]);
+    const Bytes size = lives_[i].size;
     FlowGraph graph = flow_graph(std::move(lives_[i]), instance_.formulation, instance_.moments());
     if (graph.edges.empty()) {
-      return Error{
-          ErrorCode::too_large,
-          fmt::format("{} takes {}, has to be in fast memory, and {} is given there", graph_.tensors[i].name,
-                      readable(lives_[i].size), readable(instance_.capacity))};
+      return Error{ErrorCode::too_large,
+                   fmt::format("{} takes {}, has to be in fast memory, and {} is given there",
+                               graph_.tensors[i].name, readable(size), readable(instance_.capacity))};
     }
     place_[i] = static_cast<std::uint32_t>(instance_.tensors.size());
     instance_.tensors.push_back(std::move(graph));

@@ -1,8 +1,11 @@
 #include "planners/best/best.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -39,17 +42,22 @@ constexpr std::uint64_t kMostPriced = 8, kMostRemade = 20;
 /// How many choices are estimated for each that is tried.
 constexpr std::uint64_t kEstimates = 8;
 
+/// How plans of its own are made.
+constexpr std::string_view kPriced = "along the bound's prices",
+                           kRemade = "along the bound's prices, with things made again";
+
 /// The fastest plan so far, by the simulator.
 class Fastest {
  public:
   Fastest(const PlanRequest& request, const KernelClock& clock) : request_(request), clock_(clock) {}
 
-  /// Returns whether it is faster than all before.
-  bool offer(Result<Plan> plan) {
+  /// Made this way. Returns whether it is faster than all before.
+  bool offer(Result<Plan> plan, std::string_view how) {
     if (!plan) {
       if (!reason_) reason_ = plan.error();
       return false;
     }
+    ++plans_;
     const Seconds step = simulate(request_.graph, request_.machine, clock_, *plan).step;
     if (plan_ && step >= step_) return false;
     // A plan that is wrong must not cost the user one that is right.
@@ -59,6 +67,7 @@ class Fastest {
       return false;
     }
     step_ = step;
+    how_ = how;
     plan_ = *std::move(plan);
     return true;
   }
@@ -69,6 +78,7 @@ class Fastest {
 
   Result<Plan> take() {
     if (!plan_) return *reason_;
+    plan_->remark = fmt::format("the fastest of {} plans, {}", plans_, how_);
     return *std::move(plan_);
   }
 
@@ -78,6 +88,8 @@ class Fastest {
   std::optional<Plan> plan_;
   std::optional<Error> reason_;
   Seconds step_{0};
+  std::string_view how_;
+  std::uint64_t plans_ = 0;
 };
 
 /// A step that makes some things again.
@@ -122,7 +134,7 @@ class RemadeSearch {
     }
     const bool is_large = priced_.tries(kMostRemade) <= std::size(kReserves);
     for (std::size_t i = 1; chosen_ && !is_large && i < std::size(kReserves); ++i)
-      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}));
+      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}), kRemade);
   }
 
  private:
@@ -143,7 +155,8 @@ class RemadeSearch {
     if (step.runs_again() == 0) return false;
     --left_;
     auto planning = std::make_unique<RemadePlanning>(std::move(step));
-    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed, false})))
+    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed, false}),
+                        kRemade))
       return false;
     chosen_ = std::move(planning);
     choice_ = choice;
@@ -165,7 +178,7 @@ void offer_priced(const PlanRequest& request, const best::PricedPlanning& priced
                   std::uint64_t end, Fastest& fastest) {
   for (std::uint64_t i = first; i < end; ++i) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
-    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}));
+    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}), kPriced);
   }
 }
 
@@ -176,12 +189,14 @@ Result<Plan> plan_best(const PlanRequest& request) {
   const best::PricedPlanning priced(plain);
   Fastest fastest(request, priced.clock());
   // Each is the fastest of them for some graph, machine and budget.
-  for (auto* planner : {plan_prefetch, plan_sentinel}) fastest.offer(planner(plain));
-  if (request.graph.kernels.size() <= kLargeForCapuchin) fastest.offer(plan_capuchin(plain));
+  fastest.offer(plan_prefetch(plain), "as prefetch makes it");
+  fastest.offer(plan_sentinel(plain), "as sentinel makes it");
+  if (request.graph.kernels.size() <= kLargeForCapuchin)
+    fastest.offer(plan_capuchin(plain), "as capuchin makes it");
   if (request.graph.kernels.size() <= kLargeForAutoTm) {
     PlanRequest limited = plain;
     limited.options["iterations"] = kAutoTmIterations;
-    fastest.offer(plan_autotm_async(limited));
+    fastest.offer(plan_autotm_async(limited), "as autotm-async makes it");
   }
   offer_priced(plain, priced, 0, 1, fastest);
   const Seconds moved = fastest.step();
