@@ -24,7 +24,8 @@ TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
     const auto is_stuck = [](const Flat::Kernel& kernel) { return kernel.first == kernel.end; };
     if (!flat.overlaps() || std::any_of(flat.kernels.begin(), flat.kernels.end(), is_stuck)) continue;
     const Deadline deadline{steady_clock().now(), kLong};
-    Stage coarse(flat, kCoarse);
+    Team team(1);
+    Stage coarse(flat, kCoarse, team);
     coarse.climb(kLong, deadline);
     for (int i = 0; i < 2; ++i) coarse.balance(30, kLong.count(), deadline);
     Stage fine(flat, kFine, coarse);
