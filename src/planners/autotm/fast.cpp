@@ -65,7 +65,8 @@ class FastSolver {
         stage_(std::make_unique<Stage>(flat_, overlaps_ ? std::max(options.gap, kCoarseGap) : options.gap)),
         prices_(flat_),
         random_(options.seed) {
-    if (!instance.between.empty()) list_going_on();
+    // What takes memory of two pools is two edges where others are one: the second is to count for nothing.
+    if (!instance.between.empty()) going_on_ = flat_.going_on();
   }
 
   Result<FastResult> solve() {
@@ -208,21 +209,6 @@ class FastSolver {
     if (solved->objective >= result_.time || !is_within_capacities(instance_, solved->solution)) return;
     result_.solution = std::move(solved->solution);
     result_.time = solved->objective;
-  }
-
-  /// What takes memory of two pools is two edges where others are one: the second is to count for nothing.
-  void list_going_on() {
-    for (const Flat::Tensor& tensor : flat_.tensors) {
-      std::vector<std::uint32_t> in(tensor.nodes), out(tensor.nodes);
-      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
-        ++in[flat_.edges[e].to];
-        ++out[flat_.edges[e].from];
-      }
-      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
-        const std::uint32_t node = flat_.edges[e].from;
-        if (in[node] == 1 && out[node] == 1) going_on_.push_back(e);
-      }
-    }
   }
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
