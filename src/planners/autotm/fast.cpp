@@ -30,8 +30,11 @@ constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 
 /// From one placement to the next, of prices and shares.
 constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
-/// Of placements: what the relaxation says, the same with noise, by prices alone.
-constexpr std::uint64_t kKinds = 3;
+/// Of placements: what the relaxation says, the same with noise, by prices alone; where no move is beside a
+/// kernel also as much in fast memory as fits.
+constexpr std::uint64_t kKinds = 3, kFilled = 3;
+/// Of an edge that may be taken though the relaxation takes more of others.
+constexpr double kLeastShare = 0.01;
 /// To improve a placement, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
 /// For one region of the best placement that is made anew.
@@ -60,7 +63,8 @@ class FastSolver {
         shares_(flat_.edges.size()),
         prices_(flat_),
         random_(options.seed) {
-    if (!instance.between.empty()) list_going_on();
+    // What takes memory of two pools is two edges where others are one: the second is to count for nothing.
+    if (!instance.between.empty()) going_on_ = flat_.going_on();
   }
 
   Result<FastResult> solve() {
@@ -139,7 +143,17 @@ class FastSolver {
   /// What is enough for this bound is not improved.
   void place(double bound) {
     vary();
-    rounds_ % kKinds == kKinds - 1 ? round() : follow(bound);
+    switch (rounds_ % kinds()) {
+      case kKinds - 1:
+        round();
+        break;
+      case kFilled:
+        fill();
+        break;
+      default:
+        follow(bound);
+    }
+    ++rounds_;
     if (!is_late() && !is_enough(bound)) improve();
   }
 
@@ -148,13 +162,15 @@ class FastSolver {
     if (stage_->gap() <= options_.gap) return;
     if (result_.gap() > stage_->gap() && rise_ > kLeastRise * stage_->given_away()) return;
     stage_ = std::make_unique<Stage>(flat_, options_.gap, *stage_);
-    rounds_ = kKinds;  // what the new shares say comes first
+    rounds_ = kinds();  // what the new shares say comes first
   }
+
+  std::uint64_t kinds() const { return overlaps_ ? kKinds : kFilled + 1; }
 
   /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it
   /// leads elsewhere.
   void round() {
-    const bool plain = rounds_++ % 2 == 0;
+    const bool plain = rounds_ / kinds() % 2 == 0;
     const double hope = plain ? 0 : share(), fee = plain ? 0 : std::pow(share(), 3);
     for (Trust trust : kRound) {
       trust.hope = hope;
@@ -175,7 +191,7 @@ class FastSolver {
   /// So that placements differ.
   void vary() {
     noisy_ = shares_;
-    if (rounds_ % kKinds == 0) return;
+    if (rounds_ % kinds() == 0) return;
     const double noise = share();
     for (double& one : noisy_) one += noise * share();
   }
@@ -197,33 +213,40 @@ class FastSolver {
     result_.time = solved->objective;
   }
 
-  /// What takes memory of two pools is two edges where others are one: the second is to count for nothing.
-  void list_going_on() {
-    for (const Flat::Tensor& tensor : flat_.tensors) {
-      std::vector<std::uint32_t> in(tensor.nodes), out(tensor.nodes);
-      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
-        ++in[flat_.edges[e].to];
-        ++out[flat_.edges[e].from];
-      }
-      for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
-        const std::uint32_t node = flat_.edges[e].from;
-        if (in[node] == 1 && out[node] == 1) going_on_.push_back(e);
-      }
-    }
-  }
-
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
   void follow(double bound) {
-    ++rounds_;
-    std::vector<std::uint32_t> order = stage_->tensors();
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return doubts_[a] < doubts_[b]; });
-    for (int pass = 0; pass < 2; ++pass) {
-      for (const std::uint32_t t : order) placement_.follow(t, noisy_);
-    }
+    follow_by(doubts_);
     for (const Trust trust : kFollowed) {
       placement_.sweep(trust, random_);
       keep();
       if (is_enough(bound)) return;
+    }
+  }
+
+  /// What it takes some of is in fast memory as long as there is room, what it takes most of first. Where it
+  /// takes half of each of many parts that are alike, following takes none of them; here some are taken
+  /// whole, and no price takes them apart again.
+  void fill() {
+    std::vector<double> less(flat_.tensors.size());
+    for (const std::uint32_t t : stage_->tensors()) {
+      for (std::uint32_t e = flat_.tensors[t].first; e < flat_.tensors[t].end; ++e) {
+        const Flat::Edge& edge = flat_.edges[e];
+        if (edge.first >= edge.end || flat_.pool(edge.first) != 0) continue;
+        less[t] = std::min(less[t], -noisy_[e]);
+        if (shares_[e] > kLeastShare) noisy_[e] = 1;
+      }
+    }
+    follow_by(less);
+    placement_.sweep({}, random_);
+    keep();
+  }
+
+  /// Tensors one after the other, twice, ascending in what is given for each.
+  void follow_by(const std::vector<double>& key) {
+    std::vector<std::uint32_t> order = stage_->tensors();
+    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return key[a] < key[b]; });
+    for (int pass = 0; pass < 2; ++pass) {
+      for (const std::uint32_t t : order) placement_.follow(t, noisy_);
     }
   }
 

@@ -250,6 +250,21 @@ class Flattening {
 
 }  // namespace
 
+std::vector<std::uint32_t> Flat::going_on() const {
+  std::vector<std::uint32_t> found;
+  for (const Tensor& tensor : tensors) {
+    std::vector<std::uint32_t> in(tensor.nodes), out(tensor.nodes);
+    for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+      ++in[edges[e].to];
+      ++out[edges[e].from];
+    }
+    for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
+      if (in[edges[e].from] == 1 && out[edges[e].from] == 1) found.push_back(e);
+    }
+  }
+  return found;
+}
+
 double Flat::memory_worth() const {
   double worth = 0;
   for (const Link& link : links) worth += link.worth;

@@ -63,6 +63,9 @@ struct Flat {
   std::uint32_t rows() const { return static_cast<std::uint32_t>(room.size()); }
   std::uint32_t pool(std::uint32_t row) const { return row / moments; }
 
+  /// Edges that are the only way on from where a single edge leads.
+  std::vector<std::uint32_t> going_on() const;
+
   /// Of a unit at one moment, about, in seconds: what all links are worth, spread evenly.
   double memory_worth() const;
 
