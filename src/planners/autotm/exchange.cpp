@@ -17,8 +17,11 @@ double fraction(SplitMix& random) { return static_cast<double>(random.below(1000
 }  // namespace
 
 Exchange::Exchange(const Flat& flat, const Placement& least)
-    : flat_(flat), beside_(flat.kernels.size()), in_region_(flat.tensors.size()), noisy_(flat.edges.size()) {
-  for (const Flat::Kernel& kernel : flat.kernels) overlaps_ = overlaps_ || kernel.overlaps;
+    : flat_(flat),
+      overlaps_(flat.overlaps()),
+      meeting_(flat.kernels.size()),
+      in_region_(flat.tensors.size()),
+      noisy_(flat.edges.size()) {
   for (std::uint32_t t = 0; t < flat.tensors.size(); ++t) {
     Life life{flat.moments, 0};
     for (std::uint32_t e = flat.tensors[t].first; e < flat.tensors[t].end; ++e) {
@@ -37,7 +40,7 @@ void Exchange::set_doubts(std::span<const double> doubts) {
   for (std::uint32_t t = 0; t < lives_.size(); ++t) {
     if (doubts[t] >= kLeastDoubt && lives_[t].first < lives_[t].end) doubtful_.push_back(t);
   }
-  list_beside();
+  list_meetings();
 }
 
 std::uint32_t Exchange::meeting(const Flat::Edge& edge) const {
@@ -45,19 +48,19 @@ std::uint32_t Exchange::meeting(const Flat::Edge& edge) const {
   return edge.slot < flat_.none() ? flat_.links[edge.slot].kernel : kNone;
 }
 
-void Exchange::list_beside() {
-  for (auto& tensors : beside_) tensors.clear();
+void Exchange::list_meetings() {
+  for (auto& tensors : meeting_) tensors.clear();
   for (const std::uint32_t t : doubtful_) {
     for (std::uint32_t e = flat_.tensors[t].first; e < flat_.tensors[t].end; ++e) {
       const std::uint32_t k = meeting(flat_.edges[e]);
       if (k == kNone) continue;
-      auto& tensors = beside_[k];
+      auto& tensors = meeting_[k];
       if (tensors.empty() || tensors.back() != t) tensors.push_back(t);
     }
   }
   kernels_.clear();
-  for (std::uint32_t k = 0; k < beside_.size(); ++k) {
-    if (beside_[k].size() > 1) kernels_.push_back(k);
+  for (std::uint32_t k = 0; k < meeting_.size(); ++k) {
+    if (meeting_[k].size() > 1) kernels_.push_back(k);
   }
 }
 
@@ -77,7 +80,7 @@ void Exchange::renew(Placement& placement, std::span<const double> shares, std::
 
 void Exchange::gather(SplitMix& random) {
   if (kernels_.empty() || random.below(2) == 0) return gather_of_moment(random);
-  gather_beside(kernels_[random.below(kernels_.size())], random);
+  gather_meeting(kernels_[random.below(kernels_.size())], random);
 }
 
 /// Tensors that may all be in fast memory at one moment of the first one's life.
@@ -93,8 +96,8 @@ void Exchange::gather_of_moment(SplitMix& random) {
   }
 }
 
-void Exchange::gather_beside(std::uint32_t kernel, SplitMix& random) {
-  std::vector<std::uint32_t>& all = beside_[kernel];
+void Exchange::gather_meeting(std::uint32_t kernel, SplitMix& random) {
+  std::vector<std::uint32_t>& all = meeting_[kernel];
   const std::size_t wanted = std::min<std::size_t>(all.size(), 2 + random.below(kMostTensors - 1));
   for (std::size_t i = 0; i < wanted; ++i) std::swap(all[i], all[i + random.below(all.size() - i)]);
   set_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(wanted));
@@ -104,7 +107,7 @@ void Exchange::gather_beside(std::uint32_t kernel, SplitMix& random) {
 void Exchange::gather_region(std::uint32_t first, std::uint32_t end) {
   set_.clear();
   for (std::uint32_t i = first; i < end; ++i)
-    set_.insert(set_.end(), beside_[kernels_[i]].begin(), beside_[kernels_[i]].end());
+    set_.insert(set_.end(), meeting_[kernels_[i]].begin(), meeting_[kernels_[i]].end());
   std::sort(set_.begin(), set_.end());
   set_.erase(std::unique(set_.begin(), set_.end()), set_.end());
 }
@@ -166,7 +169,7 @@ bool Exchange::renew_region(Placement& placement, std::span<const double> shares
     }
     const std::uint64_t attempts = (overlaps_ ? kAttemptsBeside : kAttemptsPerKernel) * (end - first);
     for (std::uint64_t i = 0; i < attempts; ++i) {
-      gather_beside(kernels_[first + random.below(end - first)], random);
+      gather_meeting(kernels_[first + random.below(end - first)], random);
       remember(placement);
       attempt(placement, random);
     }

@@ -32,25 +32,25 @@ class Exchange {
   /// The kernel where a tensor on this edge meets others: beside which it moves or, where nothing moves
   /// beside kernels, which has it as an operand. kNone: none
   std::uint32_t meeting(const Flat::Edge& edge) const;
-  void list_beside();
+  void list_meetings();
   void gather(SplitMix& random);
   void gather_of_moment(SplitMix& random);
-  void gather_beside(std::uint32_t kernel, SplitMix& random);
+  void gather_meeting(std::uint32_t kernel, SplitMix& random);
   void gather_region(std::uint32_t first, std::uint32_t end);
   bool attempt(Placement& placement, SplitMix& random);
   bool renew_region(Placement& placement, std::span<const double> shares, SplitMix& random);
   void remember(const Placement& placement);
 
   const Flat& flat_;
-  bool overlaps_ = false;                ///< some move may be beside a kernel
+  bool overlaps_;                        ///< some move may be beside a kernel
   std::vector<Life> lives_;              ///< by tensor
   std::vector<Placement::Path> least_;   ///< by tensor
   std::vector<std::uint32_t> doubtful_;  ///< tensors, each once, ascending in the start of their lives
-  std::vector<std::vector<std::uint32_t>> beside_;  ///< by kernel: those that meet there
-  std::vector<std::uint32_t> kernels_;              ///< ascending, those with several
-  std::vector<std::uint32_t> set_;                  ///< of the attempt
-  std::vector<Placement::Path> before_, little_;    ///< of its tensors
-  std::vector<std::uint32_t> region_;               ///< tensors that changed since it began
+  std::vector<std::vector<std::uint32_t>> meeting_;  ///< by kernel: those that meet there
+  std::vector<std::uint32_t> kernels_;               ///< ascending, those with several
+  std::vector<std::uint32_t> set_;                   ///< of the attempt
+  std::vector<Placement::Path> before_, little_;     ///< of its tensors
+  std::vector<std::uint32_t> region_;                ///< tensors that changed since it began
   std::vector<Placement::Path> region_before_;
   std::vector<bool> in_region_;  ///< by tensor
   std::vector<double> noisy_;    ///< by edge

@@ -162,7 +162,7 @@ class FastSolver {
     if (stage_->gap() <= options_.gap) return;
     if (result_.gap() > stage_->gap() && rise_ > kLeastRise * stage_->given_away()) return;
     stage_ = std::make_unique<Stage>(flat_, options_.gap, *stage_);
-    rounds_ = kinds();  // what the new shares say comes first
+    rounds_ += (kinds() - rounds_ % kinds()) % kinds();  // what the new shares say comes first
   }
 
   std::uint64_t kinds() const { return overlaps_ ? kKinds : kFilled + 1; }

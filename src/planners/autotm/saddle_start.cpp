@@ -58,7 +58,6 @@ void Saddle::list_offers() {
   has_offers_ = false;
   list_configurations();
   for (Point* point : {&step_, &charged_, &ahead_}) point->configuration.resize(configurations_.size());
-  set_steps();
 }
 
 void Saddle::begin() {

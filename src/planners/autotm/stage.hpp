@@ -4,7 +4,7 @@
 // gap it leaves a problem several times as large, with steps as much slower. So a solver begins with a stage
 // for a large gap and goes on with one for the gap asked, which takes along all that the first one found.
 //
-// Steps of one stage and calls that only look at it are not to be mixed between threads.
+// Steps of one stage and calls that look at what they change are not to be mixed between threads.
 #pragma once
 
 #include <optional>
