@@ -27,7 +27,7 @@ class FlowBuilder {
         asynchronous_(formulation == Formulation::asynchronous),
         last_(static_cast<std::uint32_t>(life_.levels.size()) - 1),
         end_(moments - 1) {
-    check(!life_.levels.empty() && life_.levels.size() <= kMostLevels, "an instance has up to three tiers");
+    check(!life_.levels.empty() && life_.levels.size() <= kMostTiers, "an instance has up to three tiers");
     graph_.tensor = life_.tensor;
     graph_.size = life_.size;
     graph_.uses = life_.uses;

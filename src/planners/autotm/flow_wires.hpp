@@ -7,8 +7,6 @@
 
 namespace terrace::autotm {
 
-constexpr std::uint32_t kMostLevels = kMostTiers;
-
 /// The fastest level a tensor lies in, and a slower one with the same contents; twice the same: no other.
 struct State {
   std::uint32_t level, copy;
@@ -20,11 +18,11 @@ constexpr State kStates[] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
 class Point {
  public:
   Point() { nodes_.fill(kNone); }
-  std::uint32_t& operator[](State state) { return nodes_[state.level * kMostLevels + state.copy]; }
-  std::uint32_t operator[](State state) const { return nodes_[state.level * kMostLevels + state.copy]; }
+  std::uint32_t& operator[](State state) { return nodes_[state.level * kMostTiers + state.copy]; }
+  std::uint32_t operator[](State state) const { return nodes_[state.level * kMostTiers + state.copy]; }
 
  private:
-  std::array<std::uint32_t, kMostLevels * kMostLevels> nodes_;
+  std::array<std::uint32_t, kMostTiers * kMostTiers> nodes_;
 };
 
 class FlowWires {

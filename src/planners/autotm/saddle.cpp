@@ -44,7 +44,7 @@ Saddle::Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, s
   now_.cut = prices.cut;
   now_.cut.resize(cuts.size());
   // Cuts count all of them.
-  if (overlaps_) taken_.assign(taken_.size(), true);
+  if (overlaps_) taken_.assign(flat.configurations.size(), true);
   list_configurations();
   next_ = step_ = now_;
   unit_.node.resize(nodes);

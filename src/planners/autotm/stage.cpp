@@ -78,8 +78,7 @@ Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole,
   // Where the larger problem's bound is less at the same prices, the smaller one's holds all the same.
   best_ = taken_along(coarser.best_);
   bound_ = std::max(coarser.bound_, relaxation_.bound(best_));
-  saddle_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.saddle_->prices()),
-                  std::vector<bool>(reduction_.flat.configurations.size(), true));
+  saddle_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.saddle_->prices()), std::vector<bool>{});
   saddle_->resume(*coarser.saddle_, edges, match_configurations(reduction_.flat, coarser.reduction_.flat));
   is_balanced_ = coarser.is_balanced_;
 }
