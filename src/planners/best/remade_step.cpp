@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "planners/fit.hpp"
+#include "migration/fit.hpp"
 
 namespace terrace::best {
 namespace {
