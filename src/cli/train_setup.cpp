@@ -10,7 +10,7 @@
 #include "exec/padded_data.hpp"
 #include "exec/picture_data.hpp"
 #include "exec/synthetic_data.hpp"
-#include "models/sequence.hpp"
+#include "nn/models/sequence.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/instantiate.hpp"
 #include "exec/checkpoint_writer.hpp"
 #include "exec/script.hpp"
-#include "kernels/cpu/instantiate.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {

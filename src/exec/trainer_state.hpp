@@ -8,11 +8,11 @@
 #include <optional>
 #include <string>
 
+#include "backends/cpu/instantiate.hpp"
 #include "exec/checkpoint_writer.hpp"
 #include "exec/relocation.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
-#include "kernels/cpu/instantiate.hpp"
 #include "terrace/error.hpp"
 #include "terrace/trainer.hpp"
 

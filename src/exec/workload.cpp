@@ -9,7 +9,7 @@
 #include "base/system_storage.hpp"
 #include "exec/fast_budget.hpp"
 #include "graph/passes.hpp"
-#include "graph/split.hpp"
+#include "nn/split.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
 #include "terrace/lifetimes.hpp"

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/math/shape.hpp"
 #include "exec/nets.hpp"
 #include "exec/padded_data.hpp"
-#include "kernels/cpu/math/shape.hpp"
 
 namespace terrace {
 namespace {
