@@ -4,8 +4,8 @@
 #include <unordered_map>
 
 #include "base/check.hpp"
-#include "exec/initialise.hpp"
 #include "kernels/cpu/instantiate.hpp"
+#include "train/initialise.hpp"
 
 namespace terrace {
 namespace {

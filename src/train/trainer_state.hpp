@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
-#include "exec/checkpoint_writer.hpp"
 #include "exec/relocation.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
 #include "kernels/cpu/instantiate.hpp"
 #include "terrace/error.hpp"
 #include "terrace/trainer.hpp"
+#include "train/checkpoint_writer.hpp"
 
 namespace terrace {
 
