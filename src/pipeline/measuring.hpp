@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 #include "profile/measure.hpp"
 
 namespace terrace {

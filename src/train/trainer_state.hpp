@@ -9,12 +9,12 @@
 #include <string>
 
 #include "backends/cpu/instantiate.hpp"
-#include "exec/checkpoint_writer.hpp"
 #include "exec/relocation.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
 #include "terrace/error.hpp"
 #include "terrace/trainer.hpp"
+#include "train/checkpoint_writer.hpp"
 
 namespace terrace {
 

@@ -1,4 +1,4 @@
-#include "exec/checkpoint_source.hpp"
+#include "train/checkpoint_source.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "exec/drift.hpp"
+#include "train/drift.hpp"
 
 #include <algorithm>
 

@@ -12,9 +12,9 @@
 
 #include <optional>
 
-#include "exec/drift.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/verify.hpp"
+#include "train/drift.hpp"
 
 namespace terrace {
 

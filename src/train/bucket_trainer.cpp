@@ -1,4 +1,4 @@
-#include "exec/bucket_trainer.hpp"
+#include "train/bucket_trainer.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/check.hpp"
 #include "data/buckets.hpp"
-#include "exec/trainer_state.hpp"
+#include "train/trainer_state.hpp"
 
 namespace terrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "exec/training_data.hpp"
+#include "train/training_data.hpp"
 
 namespace terrace {
 

@@ -1,4 +1,4 @@
-#include "exec/initialise.hpp"
+#include "train/initialise.hpp"
 
 #include <algorithm>
 #include <cstring>

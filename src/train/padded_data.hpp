@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/lengths.hpp"
-#include "exec/synthetic_data.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace {
 

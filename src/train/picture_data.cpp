@@ -1,4 +1,4 @@
-#include "exec/picture_data.hpp"
+#include "train/picture_data.hpp"
 
 #include <algorithm>
 #include <string>

@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "exec/adjuster.hpp"
-#include "exec/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
+#include "train/adjuster.hpp"
 
 namespace terrace {
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "data/safetensors.hpp"
-#include "exec/checkpoint_source.hpp"
+#include "train/checkpoint_source.hpp"
 
 namespace terrace {
 

@@ -1,4 +1,4 @@
-#include "exec/measuring.hpp"
+#include "pipeline/measuring.hpp"
 
 #include "terrace/error.hpp"
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "data/safetensors.hpp"
-#include "exec/trainer_state.hpp"
 #include "graph/parts.hpp"
+#include "train/trainer_state.hpp"
 
 namespace terrace {
 namespace {

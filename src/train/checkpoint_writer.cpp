@@ -1,4 +1,4 @@
-#include "exec/checkpoint_writer.hpp"
+#include "train/checkpoint_writer.hpp"
 
 #include <algorithm>
 

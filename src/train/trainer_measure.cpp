@@ -5,8 +5,8 @@
 #include <functional>
 #include <optional>
 
-#include "exec/measuring.hpp"
-#include "exec/trainer_state.hpp"
+#include "pipeline/measuring.hpp"
+#include "train/trainer_state.hpp"
 
 namespace terrace {
 namespace {

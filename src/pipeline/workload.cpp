@@ -1,4 +1,4 @@
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 
 #include "base/system.hpp"
 #include "base/system_storage.hpp"
-#include "exec/fast_budget.hpp"
 #include "graph/passes.hpp"
 #include "nn/split.hpp"
+#include "pipeline/fast_budget.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
 #include "terrace/lifetimes.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "data/batches.hpp"
-#include "exec/training_data.hpp"
+#include "train/training_data.hpp"
 
 namespace terrace {
 

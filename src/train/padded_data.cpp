@@ -1,4 +1,4 @@
-#include "exec/padded_data.hpp"
+#include "train/padded_data.hpp"
 
 #include "backends/cpu/math/shape.hpp"
 #include "base/check.hpp"

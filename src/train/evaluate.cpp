@@ -1,4 +1,4 @@
-#include "exec/evaluate.hpp"
+#include "train/evaluate.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "exec/plan_trial.hpp"
+#include "train/plan_trial.hpp"
 
 #include <fmt/format.h>
 

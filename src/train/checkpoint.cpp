@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "data/safetensors.hpp"
-#include "exec/trainer_state.hpp"
+#include "train/trainer_state.hpp"
 
 namespace terrace {
 namespace {

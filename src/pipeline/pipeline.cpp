@@ -1,4 +1,4 @@
-#include "exec/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <chrono>
 #include <set>
 
-#include "exec/measuring.hpp"
+#include "pipeline/measuring.hpp"
 #include "plan/reach.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/roofline.hpp"
