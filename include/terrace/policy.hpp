@@ -38,8 +38,8 @@ class Policy {
   virtual void created(Regions&, ObjectId) {}
   virtual void touched(Regions&, ObjectId, Access) {}  ///< the object was pinned
   virtual void moved(Regions&, ObjectId) {}            ///< another region became its primary
-  virtual void copied(Regions&, ObjectId, RegionId) {
-  }  ///< a background copy to that region ended; stale() tells whether it succeeded
+  /// A background copy to that region ended; stale() tells whether it succeeded.
+  virtual void copied(Regions&, ObjectId, RegionId) {}
   virtual void forgotten(ObjectId) {}  ///< the object was retired or destroyed; its id is no longer valid
 };
 
