@@ -97,7 +97,7 @@ void print(const Request& request, const Measured& measured) {
       measured.threads, measured.rates.flops_per_second / 1e9, measured.rates.bandwidth.value / 1e9);
   Table kinds = table_of({{"operation"}, {"count", Table::Align::right}});
   for (const auto& [operation, all] : by_operation(measured.graph, measured.kernels)) {
-    kinds.add(row({std::string(to_string(operation)), std::to_string(all.kernels)}, figures(measured, all)));
+    kinds.add(row({operation, std::to_string(all.kernels)}, figures(measured, all)));
   }
   const KernelTime total = measured.total();
   kinds.add(row({"total", std::to_string(total.kernels)}, figures(measured, total)));
@@ -127,13 +127,13 @@ nlohmann::json to_json(const Request& request, const Measured& measured) {
   auto operations = nlohmann::json::array(), kernels = nlohmann::json::array();
   for (const auto& [operation, all] : by_operation(measured.graph, measured.kernels)) {
     operations.push_back(to_json(measured, all));
-    operations.back().update({{"operation", to_string(operation)}, {"count", all.kernels}});
+    operations.back().update({{"operation", operation}, {"count", all.kernels}});
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const Kernel& kernel = measured.graph.kernels[i];
     kernels.push_back(to_json(measured, measured.kernels[i]));
     kernels.back().update({{"kernel", kernel.name},
-                           {"operation", to_string(kernel.operation)},
+                           {"operation", kernel.operation},
                            {"implementation", implementation_of(kernel)},
                            {"layouts", layouts_of(kernel)}});
   }

@@ -11,6 +11,7 @@
 #include "exec/picture_data.hpp"
 #include "exec/synthetic_data.hpp"
 #include "nn/models/sequence.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -18,7 +19,7 @@ namespace {
 /// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
 float usual_rate(const Graph& graph) {
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::adam) return 1e-3F;
+    if (operation_of(kernel) == Operation::adam) return 1e-3F;
   }
   return 1e-2F;
 }
