@@ -7,11 +7,11 @@
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
-#include "exec/padded_data.hpp"
-#include "exec/picture_data.hpp"
-#include "exec/synthetic_data.hpp"
 #include "nn/models/sequence.hpp"
 #include "terrace/operation.hpp"
+#include "train/padded_data.hpp"
+#include "train/picture_data.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "backends/cpu/instantiate.hpp"
 #include "base/check.hpp"
-#include "exec/initialise.hpp"
+#include "train/initialise.hpp"
 
 namespace terrace {
 namespace {

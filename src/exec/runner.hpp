@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "backends/cpu/instantiate.hpp"
-#include "exec/checkpoint_writer.hpp"
 #include "exec/script.hpp"
 #include "terrace/simulate.hpp"
+#include "train/checkpoint_writer.hpp"
 
 namespace terrace {
 
