@@ -44,6 +44,7 @@ enum class TensorKind : std::uint8_t {
   optimizer_state,  ///< momentum and the like
   statistics,       ///< means and variances
   workspace,        ///< scratch of one kernel
+  token,            ///< stands for state outside of all tensors, as a random generator has
 };
 std::string_view to_string(TensorKind kind);
 
@@ -156,6 +157,8 @@ std::string fingerprint(const Graph& graph);
 ///   Whether the operands and attributes are those the operation wants is for its backend to say; of neural
 ///   networks' operations check_operations (operation.hpp) says it.
 /// - Nothing is read before it is written, and results are written; inputs and persistent tensors always are.
+/// - A token is persistent. Kernels that have one for an operand run once in a step and, of one token, in the
+///   graph's order: no copy of the token brings back the state it stands for.
 /// - A workspace belongs to one kernel, is no operand, and does not outlive it. No other tensor is one.
 /// - Attributes are finite. Work and times are finite and not negative.
 Result<void> validate(const Graph& graph);

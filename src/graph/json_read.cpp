@@ -56,7 +56,7 @@ void read_name(const JsonValue& json, Enum& value, Enum last) {
   json.fail(fmt::format("{} is not known; there are {}", in_quotes(name), known));
 }
 void read(const JsonValue& json, DataType& value) { read_name(json, value, DataType::i64); }
-void read(const JsonValue& json, TensorKind& value) { read_name(json, value, TensorKind::workspace); }
+void read(const JsonValue& json, TensorKind& value) { read_name(json, value, TensorKind::token); }
 void read(const JsonValue& json, Initial::Kind& value) { read_name(json, value, Initial::Kind::positions); }
 void read(const JsonValue& json, Phase& value) { read_name(json, value, Phase::update); }
 void read(const JsonValue& json, Initial& initial);
@@ -122,7 +122,7 @@ void read(const JsonValue& json, Attributes& attributes) {
 }
 
 bool outlives_the_step(TensorKind kind) {
-  return kind == TensorKind::weight || kind == TensorKind::optimizer_state;
+  return kind == TensorKind::weight || kind == TensorKind::optimizer_state || kind == TensorKind::token;
 }
 
 Tensor read_tensor(const JsonValue& json) {

@@ -111,6 +111,8 @@ class Validation {
       return wrong(tensor.name, "starts with a number that is not finite");
     if (tensor.kind == TensorKind::workspace && tensor.persistent)
       return wrong(tensor.name, "is a workspace and cannot be persistent");
+    if (tensor.kind == TensorKind::token && !tensor.persistent)
+      return wrong(tensor.name, "is a token and must be persistent");
     return {};
   }
 

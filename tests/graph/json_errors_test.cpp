@@ -60,7 +60,7 @@ TEST(GraphJsonErrors, NamesThePlaceOfEveryMistake) {
        "tensors[0].type: 'f8' is not known; there are f32, bf16, i32, u8, f16, f64, i64"},
       {"/tensors/0/kind", "\"\"",
        "tensors[0].kind: '' is not known; there are input, weight, activation, gradient, optimizer_state, "
-       "statistics, workspace"},
+       "statistics, workspace, token"},
       {"/tensors/0/shape/1", "-3",
        "tensors[0].shape[1]: a whole number from 0 to 9223372036854775807 is wanted, not -3"},
       {"/tensors/0/shape/1", "3.5",
