@@ -11,8 +11,8 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "exec/fast_budget.hpp"
-#include "exec/pipeline.hpp"
+#include "pipeline/fast_budget.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace terrace::cli {
 namespace {

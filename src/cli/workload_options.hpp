@@ -6,7 +6,7 @@
 
 #include "cli/model_choice.hpp"
 #include "cli/progress.hpp"
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 
 namespace CLI {
 class App;

@@ -32,8 +32,8 @@ BlockTable::BlockTable(std::uint64_t capacity_bytes, std::uint64_t granularity_b
   add_hole(head);
 }
 
-// Called before a change begins, so that one that runs out of memory changes nothing. No step adds more than
-// two blocks.
+// This is called before a change begins, so that running out of memory changes nothing. No step adds more
+// than two blocks.
 void BlockTable::make_room() {
   if (blocks.capacity() - blocks.size() >= 2) return;
   check(blocks.size() < kNoBlock / 2, "the heap holds too many blocks");
@@ -83,7 +83,7 @@ void BlockTable::remove_hole(BlockIndex hole) {
 
 BlockIndex BlockTable::find(std::uint64_t size, std::uint64_t alignment) const {
   BlockIndex hole = holes.first_from(blocks, size, 0);
-  // Only an alignment above the granularity can make a hole that is large enough unfit.
+  // A hole that is large enough can only be unfit by an alignment above the granularity.
   while (hole != kNoBlock) {
     const Block& candidate = blocks[hole];
     if (align_up(candidate.offset, alignment) + size <= candidate.end()) break;
@@ -92,7 +92,7 @@ BlockIndex BlockTable::find(std::uint64_t size, std::uint64_t alignment) const {
   return hole;
 }
 
-// Cuts [from, from + size) out of the hole; what is left on either side stays a hole.
+// Cuts [from, from + size) out of the hole; the remainder on either side stays a hole.
 BlockIndex BlockTable::carve(BlockIndex hole, std::uint64_t from, std::uint64_t size) {
   const auto [begin, end] = std::pair(blocks[hole].offset, blocks[hole].end());
   const std::uint64_t to = from + size;
