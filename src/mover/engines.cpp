@@ -7,7 +7,7 @@
 namespace terrace {
 namespace {
 
-constexpr std::size_t kBuffers = 8;  // in each half, where there is memory for them
+constexpr std::size_t kBuffers = 8;  // buffers in each half, if the memory suffices
 
 std::vector<Tier*> block_tiers(const std::vector<Tier*>& tiers) {
   std::vector<Tier*> found;
@@ -16,8 +16,8 @@ std::vector<Tier*> block_tiers(const std::vector<Tier*>& tiers) {
   return found;
 }
 
-// How the bounce memory is cut: one scratch block for each tier, half of the rest for buffers, half for
-// carriers.
+// The bounce memory is divided into one scratch block for each tier; half of the rest is for buffers, half
+// for carriers.
 struct BounceLayout {
   std::size_t block = 4096;  // a multiple of every tier's block and of every alignment
   std::size_t scratch = 0;
@@ -85,7 +85,7 @@ std::vector<std::span<std::byte>> Engines::memory_of_requests() {
   return memory;
 }
 
-// Best effort: a queue that refuses works all the same.
+// Registration is best effort: a queue that refuses works without it.
 void Engines::register_memory() {
   for (Tier* disk : block_tiers(tiers_)) {
     for (const auto memory : memory_of_requests()) disk->blocks()->register_memory(memory);

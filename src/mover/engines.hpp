@@ -1,5 +1,5 @@
-// Engines: everything that works for one mover. Shared by the mover and its transfers, so that a transfer can
-// be waited for whatever ends first. Thread-safe.
+// Engines holds all engines of one mover. The mover and its transfers share ownership, so that a transfer can
+// be waited for after its mover ended. It is thread-safe.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace terrace {
 
-/// The moves of a transfer between memory and a block tier, over one link.
+/// A DiskJob is the moves of a transfer between memory and a block tier over one link.
 struct DiskJob final : Job, DiskTask {
   DiskJob(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links, Access access, Tier& memory,
           std::vector<DiskMove> moves)
@@ -35,9 +35,9 @@ class Engines {
   Ferry& ferry() noexcept { return *ferry_; }
   Bytes bounce_bytes() const noexcept { return {bounce_.size()}; }
 
-  /// Lets everything under way know that some transfer has become urgent.
+  /// Notifies all engines that some transfer has become urgent.
   void raise() noexcept;
-  /// Finishes everything started, ends all threads and lets go of the tiers. May be called again.
+  /// Finishes all transfers, ends all threads and releases the tiers. It may be called again.
   void stop() noexcept;
 
  private:

@@ -5,7 +5,7 @@
 
 namespace terrace {
 
-// One carrier's way over one disk.
+// A Leg reads or writes one carrier on one disk.
 class Ferry::Leg final : public DiskTask {
  public:
   Leg(Ferry& ferry, Carrier& carrier, Access access, const DiskMove& move)
@@ -44,7 +44,7 @@ void Ferry::drain() {
   ended_.wait(lock, [&] { return open_ == 0; });
 }
 
-// Sends out free carriers while there is something to carry.
+// Starts reads into free carriers while jobs have bytes left.
 void Ferry::load(std::unique_lock<std::mutex>& lock) {
   while (!free_.empty() && !waiting_.empty()) {
     const std::shared_ptr<FerryJob> job = best_job();
@@ -77,8 +77,8 @@ void Ferry::drop(const std::shared_ptr<FerryJob>& job) {
   close_if_ended(*job);
 }
 
-// The next part of the job: what fits when read in whole blocks, and ends with a block of the destination
-// where it can, so that no block there is written twice.
+// Cuts the next part of the job: as much as fits into the carrier when read in whole blocks. It ends at a
+// block boundary of the destination where it can, so that no block there is written twice.
 void Ferry::cut(FerryJob& job, Carrier& carrier) {
   const Move& move = job.moves[job.next_move];
   const std::uint64_t position = job.next_position;

@@ -1,7 +1,8 @@
-// Ferry: carries bytes from one block tier to another (or within one), through memory of its own.
+// The Ferry copies bytes from one block tier to another, or within one, through buffers of its own, which are
+// called carriers.
 //
-// Each of its carriers is read full by one block engine and written out by the other, several at once, so
-// that both disks work. Carriers go to the transfer of highest priority first. Thread-safe.
+// One block engine reads into a carrier and the other writes it out; several carriers are in use at once, so
+// that both disks are busy. Carriers go to the transfer of highest priority first. It is thread-safe.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +15,7 @@
 
 namespace terrace {
 
-/// The disk-to-disk moves of a transfer over one link.
+/// A FerryJob is the disk-to-disk moves of a transfer over one link.
 struct FerryJob : Job {
   using Job::Job;
 
@@ -23,21 +24,21 @@ struct FerryJob : Job {
   // Guarded by the ferry's mutex.
   std::size_t next_move = 0;
   std::uint64_t next_position = 0;
-  unsigned carriers = 0;  // on their way
+  unsigned carriers = 0;  // carriers in use by this job
   bool waiting = false;   // has bytes left to load
   bool incomplete = false;
 };
 
 class Ferry {
  public:
-  /// `engines` has one for each block tier, at the tier's index. Borrows all, and must outlive the engines'
-  /// threads. pre: carrier_bytes is a multiple of every block, and at least two of the largest; memory holds
-  /// one carrier
+  /// `engines` has one engine for each block tier, at the tier's index. The ferry borrows its arguments and
+  /// must outlive the engines' threads. pre: carrier_bytes is a multiple of every block, and at least two of
+  /// the largest; memory holds one carrier
   Ferry(const std::vector<std::unique_ptr<BlockEngine>>& engines, std::vector<Tier*> tiers,
         std::span<std::byte> memory, std::size_t carrier_bytes);
 
   void start(std::shared_ptr<FerryJob> job);
-  /// Returns when everything started has ended.
+  /// Returns when all jobs have ended.
   void drain();
 
  private:
@@ -62,7 +63,7 @@ class Ferry {
   const std::vector<Tier*> tiers_;
   const std::size_t carrier_bytes_;
 
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable ended_;
   std::vector<Carrier> carriers_;
   std::vector<Carrier*> free_;

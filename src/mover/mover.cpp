@@ -8,7 +8,7 @@
 
 namespace terrace {
 
-/// A transfer's jobs live here; the engines share its ownership while they work on them.
+/// The state owns a transfer's jobs; the engines share its ownership while they work on them.
 struct Transfer::State {
   State(std::shared_ptr<Engines> the_engines, Priority priority, std::size_t jobs)
       : engines(std::move(the_engines)), ticket(priority, jobs) {
@@ -98,7 +98,7 @@ void start_jobs(const std::shared_ptr<Transfer::State>& state) {
   for (FerryJob& job : state->ferries) engines.ferry().start({state, &job});
 }
 
-// Returns when the transfer has ended, whatever its outcome.
+// Waits until the transfer has ended, whatever its outcome.
 void see_through(Transfer::State& state) {
   if (state.ticket.done()) return;
   state.ticket.raise();
@@ -141,7 +141,7 @@ struct Mover::Impl {
 
   const std::vector<Tier*> tiers;
   LinkTable rehearsed;
-  std::shared_ptr<Engines> engines;  ///< none in a rehearsal
+  std::shared_ptr<Engines> engines;  ///< nullptr in a rehearsal
 };
 
 Transfer Mover::Impl::rehearse(const std::vector<LinkMoves>& parts) {
