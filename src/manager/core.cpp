@@ -60,7 +60,7 @@ ObjectId ManagerCore::adopt(Regions& regions_now, Bytes size, Region region) {
   try {
     policy->created(regions_now, id);
   } catch (...) {
-    end_now(id, objects[id]);  // nobody knows its name
+    end_now(id, objects[id]);  // its id was not returned to anyone
     throw;
   }
   return id;
@@ -202,7 +202,7 @@ std::shared_ptr<ObjectCopy> ManagerCore::start(RegionId to, RegionId from, Prior
   copy->version = source.version;
   copy->background = priority == Priority::background;
   target.version = 0;
-  // The target's padding may be overwritten, which spares a disk the reading of its last block.
+  // The target's padding may be overwritten, so that a disk need not read its last block first.
   copy->transfer = mover->start(
       {Move{extent(from, object.size), extent(to, heaps[target.tier.index].size(target.slot))}}, priority);
   if (observer != nullptr) observer->copying(target.object, source.tier, target.tier);
@@ -214,13 +214,15 @@ std::shared_ptr<ObjectCopy> ManagerCore::start(RegionId to, RegionId from, Prior
 
 void ManagerCore::wait(Lock& lock, const std::shared_ptr<ObjectCopy>& given) {
   if (given->finished) return;
-  const std::shared_ptr<ObjectCopy> copy = given;  // the object may drop its own while the lock is released
+  const std::shared_ptr<ObjectCopy> copy =
+      given;  // the object may release its own reference while the lock is released
   const Clock::Time began = steady_clock().now();
   if (copy->background) {
     wait_for_transfer(lock, *copy);
     finish(lock, copy);
   } else {
-    // Its starter finishes it and goes on under the same lock, so that no other thread comes in between.
+    // The thread that started the copy finishes it and continues under the same lock, so that no other thread
+    // intervenes.
     while (!copy->finished) wait_for_release(lock);
   }
   waited += steady_clock().now() - began;
@@ -231,7 +233,7 @@ void ManagerCore::wait_for_transfer(Lock& lock, ObjectCopy& copy) {
   try {
     copy.transfer.wait();
   } catch (const std::exception&) {
-    // finish() meets the same error again and takes note of it.
+    // finish() meets the same error again and records it.
   }
   lock.lock();
 }
@@ -285,7 +287,7 @@ void ManagerCore::reap(Lock& lock) {
     const std::shared_ptr<ObjectCopy> copy = in_flight[i];
     if (copy->background && copy->transfer.done()) {
       finish(lock, copy);
-      i = 0;  // the policy may have started or ended others
+      i = 0;  // start over, because the policy may have started or ended other copies
     } else {
       ++i;
     }

@@ -62,7 +62,7 @@ void Manager::hint(ObjectId id, void (Policy::*method)(Regions&, ObjectId)) {
     Regions regions = core_->verbs(lock);
     (core_->policy.get()->*method)(regions, id);
   } catch (const EnvironmentError&) {
-    // Noted where the copy failed. The object is where it was, and the pin that needs it will raise.
+    // The failure was recorded with the copy. The object is where it was, and a pin that needs it will throw.
   }
 }
 
@@ -73,7 +73,7 @@ void Manager::hint(void (Policy::*method)(Regions&)) {
     Regions regions = core_->verbs(lock);
     (core_->policy.get()->*method)(regions);
   } catch (const EnvironmentError&) {
-    // As above.
+    // The failure was recorded with the copy, as above.
   }
 }
 
