@@ -11,8 +11,8 @@
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
 #include "cli/model_batch.hpp"
-#include "exec/fast_budget.hpp"
-#include "exec/pipeline.hpp"
+#include "pipeline/fast_budget.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace terrace::cli {
 namespace {

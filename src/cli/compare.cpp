@@ -11,8 +11,8 @@
 #include "cli/model_batch.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/table.hpp"
-#include "exec/synthetic_data.hpp"
 #include "terrace/error.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include "cli/profile.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
-#include "exec/synthetic_data.hpp"
 #include "profile/kernel_times.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -10,8 +10,8 @@
 #include "cli/json_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/workload_options.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/synthetic_data.hpp"
+#include "pipeline/pipeline.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "exec/evaluate.hpp"
 #include "terrace/error.hpp"
+#include "train/evaluate.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
-#include "exec/padded_data.hpp"
-#include "exec/picture_data.hpp"
-#include "exec/synthetic_data.hpp"
-#include "models/sequence.hpp"
+#include "nn/models/sequence.hpp"
+#include "train/padded_data.hpp"
+#include "train/picture_data.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {

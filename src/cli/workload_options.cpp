@@ -5,7 +5,7 @@
 #include "base/similar.hpp"
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
-#include "exec/fast_budget.hpp"
+#include "pipeline/fast_budget.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace::cli {

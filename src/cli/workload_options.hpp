@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/progress.hpp"
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 #include "terrace/models.hpp"
 
 namespace terrace::cli {

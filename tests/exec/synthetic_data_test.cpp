@@ -1,4 +1,4 @@
-#include "exec/synthetic_data.hpp"
+#include "train/synthetic_data.hpp"
 
 #include <gtest/gtest.h>
 
