@@ -38,9 +38,9 @@ Result<ObjectId> ManagerCore::create(Lock& lock, Bytes size) {
                     "split the object",
                     readable(size), readable(largest))};
   }
-  Regions regions_now = verbs(lock);
+  Regions regions_now = make_regions(lock);
   Result<Region> region = policy->place(regions_now, size);
-  for (Patience patience(*this); !region && patience.wait(lock, region.error());) {
+  for (BoundedWait bounded_wait(*this); !region && bounded_wait.wait(lock, region.error());) {
     region = policy->place(regions_now, size);
   }
   if (!region) return region.error();
@@ -67,7 +67,7 @@ ObjectId ManagerCore::adopt(Regions& regions_now, Bytes size, Region region) {
 }
 
 Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
-  std::optional<Patience> patience;
+  std::optional<BoundedWait> bounded_wait;
   while (true) {
     Object* object = objects.find(id);
     if (object == nullptr || object->retired || object->ending) {
@@ -82,14 +82,14 @@ Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
     } else if (addressable) {
       return take_pin(lock, id, *object, primary, access);
     } else if (const Result<void> fetched = fetch(lock, id, access); !fetched) {
-      if (!patience) patience.emplace(*this);
-      if (!patience->wait(lock, fetched.error())) return fetched.error();
+      if (!bounded_wait) bounded_wait.emplace(*this);
+      if (!bounded_wait->wait(lock, fetched.error())) return fetched.error();
     }
   }
 }
 
 Result<void> ManagerCore::fetch(Lock& lock, ObjectId id, Access access) {
-  Regions regions_now = verbs(lock);
+  Regions regions_now = make_regions(lock);
   Result<void> fetched = policy->fetch(regions_now, id, access);
   Object* object = objects.find(id);
   const bool settled = object != nullptr && object->copy == nullptr && !object->writer && !object->ending;
@@ -111,7 +111,7 @@ Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, RegionEntry& 
     object.writer = true;
     primary.version = ++object.version;
   }
-  Regions regions_now = verbs(lock);
+  Regions regions_now = make_regions(lock);
   try {
     policy->touched(regions_now, id, access);
   } catch (...) {
@@ -263,7 +263,7 @@ void ManagerCore::finish(Lock& lock, const std::shared_ptr<ObjectCopy>& copy) {
   if (object.ending) {
     end(copy->object, object);
   } else if (copy->background) {
-    Regions regions_now = verbs(lock);
+    Regions regions_now = make_regions(lock);
     policy->copied(regions_now, copy->object, copy->to);
   }
   notify();
@@ -274,7 +274,7 @@ void ManagerCore::wait_for_all(Lock& lock) {
   for (const std::shared_ptr<ObjectCopy>& copy : now) wait(lock, copy);
 }
 
-bool Patience::wait(ManagerCore::Lock& lock, const Error& why) {
+bool BoundedWait::wait(ManagerCore::Lock& lock, const Error& why) {
   const bool final = why.code != ErrorCode::tier_full && why.code != ErrorCode::pinned;
   if (final || left_ == 0 || core_.in_flight.empty()) return false;
   --left_;

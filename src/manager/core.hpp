@@ -87,7 +87,7 @@ struct ManagerCore {
   Seconds waited{0};
 
   using Lock = std::unique_lock<std::mutex>;
-  Regions verbs(Lock& lock) { return {*this, lock}; }
+  Regions make_regions(Lock& lock) { return {*this, lock}; }
 
   Result<ObjectId> create(Lock& lock, Bytes size);
   Result<Pin> pin(Lock& lock, ObjectId id, Access access);
@@ -133,9 +133,9 @@ struct ManagerCore {
 /// An operation that fails for lack of room may succeed once a copy in progress completes. This waits for at
 /// most as many copies as were in progress at the beginning, so that copies started by other threads cannot
 /// block a caller for ever.
-class Patience {
+class BoundedWait {
  public:
-  explicit Patience(ManagerCore& core) : core_(core), left_(core.in_flight.size()) {}
+  explicit BoundedWait(ManagerCore& core) : core_(core), left_(core.in_flight.size()) {}
   /// Waits for a copy; returns false if waiting cannot help.
   bool wait(ManagerCore::Lock& lock, const Error& why);
 

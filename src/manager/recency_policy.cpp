@@ -63,7 +63,7 @@ Result<void> RecencyPolicy::fetch(Regions& regions, ObjectId object, Access) {
             "no tier is addressable: add one that kernels can use, such as dram:1GiB"};
   for (TierId tier{0}; tier.index < regions.tiers(); ++tier.index) {
     if (!regions.description(tier).addressable) continue;
-    const Result<void> fetched = bring(regions, object, tier);
+    const Result<void> fetched = fetch_to(regions, object, tier);
     if (fetched) return {};
     why = fetched.error();
     if (!regions.alive(object)) return {};
@@ -95,7 +95,7 @@ Result<Region> RecencyPolicy::place_at(Regions& regions, TierId first, Bytes siz
                fmt::format("no tier has room for an object of {}: {}", readable(size), reasons)};
 }
 
-Result<void> RecencyPolicy::bring(Regions& regions, ObjectId object, TierId tier) {
+Result<void> RecencyPolicy::fetch_to(Regions& regions, ObjectId object, TierId tier) {
   if (regions.tier(regions.primary(object)) == tier) return {};
   return prefetch(regions, object, tier, [&](Bytes size) { return make_room(regions, tier, size); });
 }

@@ -16,13 +16,13 @@ std::vector<Tier*> block_tiers(const std::vector<Tier*>& tiers) {
   return found;
 }
 
-// The bounce memory is divided into one scratch block for each tier; half of the rest is for buffers, half
-// for carriers.
+// The bounce memory is divided into one scratch block for each tier; half of the rest is for the pool
+// of unaligned requests, half for the relay.
 struct BounceLayout {
   std::size_t block = 4096;  // a multiple of every tier's block and of every alignment
   std::size_t scratch = 0;
   std::size_t half = 0;
-  std::size_t buffer = 0;  // one buffer, or one carrier
+  std::size_t buffer = 0;  // the size of one buffer in either half
 };
 
 BounceLayout lay_out(const std::vector<Tier*>& tiers, Bytes bounce) {
@@ -66,9 +66,9 @@ void Engines::open_blocks(Bytes bounce) {
   populate(bounce_, name);
   register_memory();
   const auto buffers = bounce_.bytes().subspan(layout.scratch, layout.half);
-  const auto carriers = bounce_.bytes().subspan(layout.scratch + layout.half, layout.half);
+  const auto relay_buffers = bounce_.bytes().subspan(layout.scratch + layout.half, layout.half);
   pool_ = std::make_unique<BufferPool>(buffers, layout.buffer);
-  ferry_ = std::make_unique<Ferry>(blocks_, tiers_, carriers, layout.buffer);
+  relay_ = std::make_unique<DiskRelay>(blocks_, tiers_, relay_buffers, layout.buffer);
   std::byte* scratch = bounce_.data();
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     if (tiers_[i]->blocks() == nullptr) continue;
@@ -107,7 +107,7 @@ void Engines::raise() noexcept {
 
 void Engines::stop() noexcept {
   memory_->stop();
-  if (ferry_) ferry_->drain();
+  if (relay_) relay_->drain();
   for (const auto& engine : blocks_) {
     if (engine) engine->stop();
   }

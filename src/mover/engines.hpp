@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "mover/ferry.hpp"
+#include "mover/disk_relay.hpp"
 #include "mover/memory_engine.hpp"
 #include "tiers/mapping.hpp"
 
@@ -32,7 +32,7 @@ class Engines {
   LinkTable& links() noexcept { return links_; }
   MemoryEngine& memory() noexcept { return *memory_; }
   BlockEngine& blocks(TierId id) noexcept { return *blocks_[id.index]; }
-  Ferry& ferry() noexcept { return *ferry_; }
+  DiskRelay& relay() noexcept { return *relay_; }
   Bytes bounce_bytes() const noexcept { return {bounce_.size()}; }
 
   /// Notifies all engines that some transfer has become urgent.
@@ -50,7 +50,7 @@ class Engines {
   LinkTable links_;
   Mapping bounce_;
   std::unique_ptr<BufferPool> pool_;
-  std::unique_ptr<Ferry> ferry_;
+  std::unique_ptr<DiskRelay> relay_;
   std::vector<std::unique_ptr<BlockEngine>> blocks_;  // nullptr where the tier is addressable
   std::unique_ptr<MemoryEngine> memory_;
 };

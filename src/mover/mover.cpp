@@ -14,14 +14,14 @@ struct Transfer::State {
       : engines(std::move(the_engines)), ticket(priority, jobs) {
     copies.reserve(jobs);
     disks.reserve(jobs);
-    ferries.reserve(jobs);
+    relay_jobs.reserve(jobs);
   }
 
   std::shared_ptr<Engines> engines;
   Ticket ticket;
   std::vector<CopyJob> copies;
   std::vector<DiskJob> disks;
-  std::vector<FerryJob> ferries;
+  std::vector<RelayJob> relay_jobs;
 };
 
 namespace {
@@ -80,7 +80,7 @@ void add_job(Transfer::State& state, LinkMoves part) {
   if (from.memory() != nullptr && to.memory() != nullptr) {
     state.copies.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
   } else if (from.memory() == nullptr && to.memory() == nullptr) {
-    state.ferries.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
+    state.relay_jobs.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
   } else {
     const Access access = from.memory() == nullptr ? Access::read : Access::write;
     Tier& memory = access == Access::read ? to : from;
@@ -95,7 +95,7 @@ void start_jobs(const std::shared_ptr<Transfer::State>& state) {
   for (DiskJob& job : state->disks) {
     engines.blocks(job.access() == Access::read ? job.link.from : job.link.to).start({state, &job});
   }
-  for (FerryJob& job : state->ferries) engines.ferry().start({state, &job});
+  for (RelayJob& job : state->relay_jobs) engines.relay().start({state, &job});
 }
 
 // Waits until the transfer has ended, whatever its outcome.

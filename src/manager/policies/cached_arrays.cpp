@@ -29,12 +29,12 @@ class CachedArrays final : public RecencyPolicy {
   // gains.
   void will_read(Regions& regions, ObjectId object) override {
     recency_.touch(object);
-    if (mode_.prefetch) (void)bring(regions, object, kFastest);
+    if (mode_.prefetch) (void)fetch_to(regions, object, kFastest);
   }
 
   void will_write(Regions& regions, ObjectId object) override {
     recency_.touch(object);
-    (void)bring(regions, object, kFastest);
+    (void)fetch_to(regions, object, kFastest);
   }
 
   void archive(Regions&, ObjectId object) override { recency_.archive(object); }

@@ -14,7 +14,7 @@ class Lru final : public RecencyPolicy {
  private:
   void demand(Regions& regions, ObjectId object) {
     recency_.touch(object);
-    (void)bring(regions, object, kFastest);
+    (void)fetch_to(regions, object, kFastest);
   }
 };
 
