@@ -16,8 +16,8 @@
 #include "profile/measure_placements.hpp"
 #include "profile/roofline.hpp"
 #include "profile/trial.hpp"
+#include "terrace/graph.hpp"
 #include "terrace/operation.hpp"
-#include "terrace/plan.hpp"
 #include "terrace/version.hpp"
 
 namespace terrace {
