@@ -10,7 +10,7 @@ namespace terrace {
 namespace {
 
 bool convolves(const Kernel& kernel) {
-  return kernel.operation == Operation::conv2d || kernel.operation == Operation::conv_transpose2d;
+  return kernel.operation == "conv2d" || kernel.operation == "conv_transpose2d";
 }
 
 /// By tensor: whether a convolution reads it as its image.

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "graph/tokens.hpp"
 #include "migration/fit.hpp"
 
 namespace terrace::best {
@@ -125,7 +126,7 @@ class RecomputeRewrite::Rewriting {
     tensors_.push_back(tensor);
     for (const std::uint32_t writer : writers_[tensor.index]) {
       if (writer >= before) break;
-      if (runs_twice_[writer]) return false;
+      if (runs_twice_[writer] || has_token(graph_, graph_.kernels[writer])) return false;
       if (in_kernels_.add(writer)) kernels_.push_back(writer);
     }
     return true;
