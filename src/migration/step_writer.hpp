@@ -14,7 +14,7 @@
 
 namespace terrace {
 
-/// Gaps by the kernel of one of their ends; kNever is left out.
+/// Evictions by the kernel of one of their ends; kNever is left out.
 class EvictionIndex {
  public:
   EvictionIndex(std::span<const Eviction> evictions, std::uint32_t kernels, std::uint32_t Eviction::*end);

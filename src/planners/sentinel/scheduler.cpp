@@ -8,7 +8,7 @@
 namespace terrace::sentinel {
 namespace {
 
-/// Of making room for transfers, each of which may make more of them.
+/// How often room is made for transfers: each time may cause more of them.
 constexpr int kPasses = 3;
 
 std::int64_t size_of(const Unit& unit) { return static_cast<std::int64_t>(unit.size.count); }
