@@ -47,7 +47,7 @@ class PlanWriter {
 
   void start(TensorId tensor, TierId tier);  ///< pre: no instruction was written yet
   void alloc(TensorId tensor, TierId tier);
-  /// The region from the start again, where it was. pre: it was freed
+  /// Makes the region of the start once more, where it was. pre: it was freed
   void restore(TensorId tensor, TierId tier);
   void free(TensorId tensor, TierId tier);
   std::uint32_t copy(TensorId tensor, TierId from, TierId to) { return copy(std::vector{tensor}, from, to); }

@@ -12,7 +12,7 @@ class Recompute {
  public:
   Recompute(const PlanRequest& request, const StepUses& uses);
 
-  /// The kernel that makes the tensor again, if it writes nothing else and what it reads is, then, in fast
+  /// The kernel that can recompute the tensor, if it writes nothing else and what it reads is, then, in fast
   /// memory and as it was. Else none.
   KernelId producer(const Absence& absence) const;
   /// Whether nothing that was chosen to be recomputed needs the tensor meanwhile.

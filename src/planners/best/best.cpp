@@ -44,8 +44,8 @@ constexpr std::uint64_t kMostPriced = 8, kMostRecomputed = 20;
 constexpr std::uint64_t kEstimates = 8;
 
 /// How this planner's own plans are made, as the remark of a plan says it.
-constexpr std::string_view kPriced = "along the bound's prices",
-                           kRecomputed = "along the bound's prices, with things made again";
+constexpr std::string_view kPriced = "guided by the bound's multipliers",
+                           kRecomputed = "guided by the bound's multipliers, with recomputation";
 
 /// Keeps the plan that is fastest in the simulator.
 class Fastest {

@@ -201,7 +201,8 @@ class Scheduler {
     }
   }
 
-  /// Keeps gaps again, beside what is on its way. Whether fewer were kept: then more is on its way.
+  /// Keeps units over idle spans anew, beside what is on its way. Returns whether it kept fewer: then more
+  /// moves.
   bool make_room_for_transfers() {
     std::vector<IdleSpan> kept;
     for (const IdleSpan& idle : idle_spans_) {

@@ -1,6 +1,6 @@
 // A solution being improved: one tensor at a time takes the path that is best given all others.
 //
-// The best path is a shortest one again, over the edges that fit beside the others. What it costs is a
+// The best path is a shortest one, over the edges that fit beside the others. What it costs is a
 // mixture of the truth and of what the multipliers say (relaxation.hpp). By the multipliers alone all tensors
 // together come near the relaxation's optimum; by the truth alone the first take all memory, and no tensor
 // gains anything by being the only fast one of a kernel. So a placement is made by multipliers first and ends
@@ -21,7 +21,7 @@ namespace terrace::autotm {
 struct Trust {
   double memory = 0;  ///< beside the truth: memory that is free costs nothing in it
   double link = 0;    ///< instead of the truth about kernels and their overlap
-  double fee = 0;     ///< of what memory is worth on average, on top of its multiplier
+  double fee = 0;     ///< a share of what memory is worth on average, on top of its multiplier
   double hope = 0;  ///< of a link's worth, on top of its multiplier, for what only pays together with others
 };
 
