@@ -1,13 +1,14 @@
 // Finds multipliers with a high bound. Any multipliers give a bound, so the search may stop anywhere.
 //
 // It starts from one moment: memory has a multiplier then and at no other time, and links before and
-// after it count for nothing or for all. From there it takes subgradient steps with momentum, each multiplier
-// in a unit of its own and the more slowly the larger its subgradients have been so far.
+// after it count for nothing or for all. From there it takes subgradient steps
+// (optim/subgradient_ascent.hpp).
 #pragma once
 
 #include <cstdint>
 
 #include "bounds/relaxation.hpp"
+#include "optim/subgradient_ascent.hpp"
 
 namespace terrace::bounds {
 
@@ -26,23 +27,12 @@ class Ascent {
   const Multipliers& multipliers() const { return best_multipliers_; }
 
  private:
-  /// The multipliers of one kind of constraint.
-  struct Kind {
-    std::vector<double> Multipliers::*multipliers;
-    std::vector<double> Relaxation::Subgradient::*subgradient;
-    std::vector<double> unit = {};
-    std::vector<double> mean = {};  ///< of the squares of its subgradients in that unit, over all steps
-    std::vector<double> velocity = {};
-  };
-
   double take();
   void look_from(std::uint32_t moment, double out, double in, int halvings);
   void look_around(std::uint32_t moment, int halvings);
   void walk(std::uint64_t bounds);
   void set_units();
   void step();
-  double measure(Kind& kind);
-  void move(Kind& kind, double length);
 
   const Problem& problem_;
   Recompute recompute_;
@@ -50,10 +40,8 @@ class Ascent {
   Multipliers multipliers_, best_multipliers_;
   double best_ = 0, latest_ = 0;
   std::uint64_t taken_ = 0;
-  std::vector<Kind> kinds_;
-  double factor_ = 1, slip_;
-  int stalled_ = 0;
-  double steps_ = 0;
+  optim::Team alone_{1};  ///< bounds are taken on one thread
+  optim::SubgradientAscent<Multipliers, Relaxation::Subgradient, optim::RateEachStep> steps_;
 };
 
 }  // namespace terrace::bounds

@@ -1,11 +1,8 @@
-// Climbing to better multipliers: subgradient steps of Polyak's length, with momentum.
-//
-// A step is as long as would reach the aim if the bound went on rising as steeply, times a factor. Whenever
-// the bound has not risen for a while the factor shrinks and momentum lasts longer. Multipliers differ by
-// orders of magnitude, so each goes in units of its own (what a link is worth to its kernel, what memory is
-// worth on average, one for the overlap) and the more slowly the larger its subgradients have been so far.
+// Climbing to better multipliers of the placement problem (optim/subgradient_ascent.hpp). The units: what a
+// link is worth to its kernel, what memory is worth on average, and one for the overlap.
 #pragma once
 
+#include "optim/subgradient_ascent.hpp"
 #include "planners/autotm/solver/relaxation.hpp"
 
 namespace terrace::autotm {
@@ -25,33 +22,13 @@ class Ascent {
   const std::vector<bool>& taken() const { return taken_; }
 
  private:
-  /// The multipliers of one kind of constraint.
-  struct Kind {
-    std::vector<double> Multipliers::*multipliers;
-    std::vector<double> Relaxation::Subgradient::*subgradient;
-    double most;                   ///< the largest value that a multiplier can have
-    std::vector<double> scale;     ///< by multiplier: the square of its unit
-    std::vector<double> squares;   ///< by multiplier: of its subgradients in that unit, over all steps
-    std::vector<double> rate;      ///< by multiplier: how far it goes for one unit of subgradient
-    std::vector<double> velocity;  ///< by multiplier
-  };
-
-  void add(Kind kind);
   void remember(double bound);
-  /// The square of the direction's length.
-  double measure(Kind& kind);
-  void move(Kind& kind, double length);
 
-  Team& team_;
   Relaxation relaxation_;
   Multipliers multipliers_, best_multipliers_;
   std::vector<bool> taken_;
   double best_;
-  std::vector<Kind> kinds_;
-  double factor_ = 1;
-  double slip_;  ///< the share of its velocity that a multiplier loses in a step
-  int stalled_ = 0;
-  std::uint64_t steps_ = 0;
+  optim::SubgradientAscent<Multipliers, Relaxation::Subgradient, optim::RateEveryFewSteps> steps_;
 };
 
 }  // namespace terrace::autotm
