@@ -61,7 +61,7 @@ struct Initial {
 };
 std::string_view to_string(Initial::Kind kind);
 
-/// Some rows of a tensor that is kept in parts (graph/split.hpp). Users know the whole by its name.
+/// Some rows of a tensor that is kept in parts (nn/split.hpp). Users know the whole by its name.
 struct PartOf {
   std::string name;        ///< of the whole
   std::int64_t first = 0;  ///< where in the whole the part's rows begin; rows are along axis 0
@@ -141,6 +141,10 @@ struct Graph {
 TensorId find_tensor(const Graph& graph, std::string_view name);
 /// Elements of all trained weights.
 std::int64_t parameters(const Graph& graph);
+
+/// Of a graph's structure: changes whenever a plan or profile for it might no longer be one. Names do not
+/// count.
+std::string fingerprint(const Graph& graph);
 
 /// Whether a graph is one. Names the first tensor or kernel that is wrong. What holds of a valid graph:
 /// - Tensors have names, each its own. Extents are not negative, their product fits in 63 bits, and `bytes`

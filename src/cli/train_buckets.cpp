@@ -6,7 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
-#include "models/sequence.hpp"
+#include "nn/models/sequence.hpp"
 
 namespace terrace::cli {
 namespace {

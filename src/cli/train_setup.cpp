@@ -7,7 +7,7 @@
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
-#include "models/sequence.hpp"
+#include "nn/models/sequence.hpp"
 #include "train/padded_data.hpp"
 #include "train/picture_data.hpp"
 #include "train/synthetic_data.hpp"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "backends/cpu/instantiate.hpp"
 #include "base/check.hpp"
-#include "kernels/cpu/instantiate.hpp"
 #include "train/initialise.hpp"
 
 namespace terrace {

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/instantiate.hpp"
 #include "exec/script.hpp"
-#include "kernels/cpu/instantiate.hpp"
 #include "terrace/simulate.hpp"
 #include "train/checkpoint_writer.hpp"
 

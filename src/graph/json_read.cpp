@@ -5,9 +5,9 @@
 #include <unordered_map>
 
 #include "base/json_reader.hpp"
-#include "graph/attribute_fields.hpp"
 #include "graph/checked_size.hpp"
 #include "graph/json_keys.hpp"
+#include "nn/attribute_fields.hpp"
 #include "terrace/graph_json.hpp"
 
 namespace terrace {

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
-#include "graph/attribute_fields.hpp"
 #include "graph/json_keys.hpp"
+#include "nn/attribute_fields.hpp"
 #include "terrace/graph_json.hpp"
 
 namespace terrace {

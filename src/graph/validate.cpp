@@ -5,9 +5,9 @@
 #include <map>
 #include <unordered_set>
 
-#include "graph/attribute_fields.hpp"
 #include "graph/checked_size.hpp"
-#include "graph/signature.hpp"
+#include "nn/attribute_fields.hpp"
+#include "nn/signature.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace {

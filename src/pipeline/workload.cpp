@@ -8,7 +8,7 @@
 #include "base/system.hpp"
 #include "base/system_storage.hpp"
 #include "graph/passes.hpp"
-#include "graph/split.hpp"
+#include "nn/split.hpp"
 #include "pipeline/fast_budget.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"

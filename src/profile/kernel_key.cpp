@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "graph/attribute_fields.hpp"
+#include "nn/attribute_fields.hpp"
 
 namespace terrace {
 namespace {

@@ -6,11 +6,11 @@
 #include <cstring>
 #include <map>
 
+#include "backends/cpu/instantiate.hpp"
+#include "backends/cpu/math/random.hpp"
+#include "backends/cpu/math/team.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
-#include "kernels/cpu/instantiate.hpp"
-#include "kernels/cpu/math/random.hpp"
-#include "kernels/cpu/math/team.hpp"
 #include "profile/placements.hpp"
 #include "profile/roofline.hpp"
 

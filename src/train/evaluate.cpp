@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backends/cpu/math/accuracy.hpp"
 #include "data/batches.hpp"
-#include "kernels/cpu/math/accuracy.hpp"
 #include "terrace/models.hpp"
 
 namespace terrace {

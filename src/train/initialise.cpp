@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "kernels/cpu/instantiate.hpp"
-#include "kernels/cpu/math/random.hpp"
+#include "backends/cpu/instantiate.hpp"
+#include "backends/cpu/math/random.hpp"
 
 namespace terrace {
 namespace {

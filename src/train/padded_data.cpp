@@ -1,7 +1,7 @@
 #include "train/padded_data.hpp"
 
+#include "backends/cpu/math/shape.hpp"
 #include "base/check.hpp"
-#include "kernels/cpu/math/shape.hpp"
 
 namespace terrace {
 namespace {

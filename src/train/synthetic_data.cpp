@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "backends/cpu/math/random.hpp"
 #include "base/check.hpp"
-#include "kernels/cpu/math/random.hpp"
 
 namespace terrace {
 namespace {

@@ -8,10 +8,10 @@
 #include <optional>
 #include <string>
 
+#include "backends/cpu/instantiate.hpp"
 #include "exec/relocation.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
-#include "kernels/cpu/instantiate.hpp"
 #include "terrace/error.hpp"
 #include "terrace/trainer.hpp"
 #include "train/checkpoint_writer.hpp"

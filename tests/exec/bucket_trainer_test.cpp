@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/math/shape.hpp"
 #include "exec/nets.hpp"
-#include "kernels/cpu/math/shape.hpp"
 #include "train/padded_data.hpp"
 
 namespace terrace {

@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
+#include "backends/cpu/instantiate.hpp"
+#include "backends/cpu/lowering.hpp"
+#include "backends/cpu/recipe.hpp"
 #include "base/system.hpp"
 #include "exec/nets.hpp"
-#include "kernels/cpu/instantiate.hpp"
-#include "kernels/cpu/lowering.hpp"
-#include "kernels/cpu/recipe.hpp"
 #include "terrace/models.hpp"
 
 namespace terrace {

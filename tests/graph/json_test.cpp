@@ -5,9 +5,9 @@
 #include <random>
 #include <sstream>
 
-#include "graph/attribute_fields.hpp"
 #include "graph/nets.hpp"
-#include "graph/signature.hpp"
+#include "nn/attribute_fields.hpp"
+#include "nn/signature.hpp"
 #include "support/random_graph.hpp"
 #include "support/stress_factor.hpp"
 #include "terrace/graph_json.hpp"

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "graph/passes.hpp"
-#include "models/training.hpp"
+#include "nn/models/training.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/models.hpp"
 
