@@ -18,6 +18,7 @@ enum class ErrorCode {
   pinned,            ///< something in the way is in use and may not move
   retired,           ///< the object was declared dead
   unsupported,       ///< this computer or build does not offer it
+  stopped,           ///< whoever asked no longer wants it
   inconsistent,      ///< a check of the library's own state failed: a bug of ours
 };
 

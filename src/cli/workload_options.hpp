@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/progress.hpp"
-#include "pipeline/workload.hpp"
 #include "terrace/models.hpp"
+#include "terrace/workload.hpp"
 
 namespace terrace::cli {
 
@@ -26,7 +26,7 @@ struct WorkloadOptions {
 };
 
 /// What the progress of long work is shown on. It must outlive what is returned.
-Told shown_on(ProgressLine& line);
+ProgressSink shown_on(ProgressLine& line);
 
 /// Of commands that read a plan, which does not hold the graph it is for.
 struct PlanFileOptions : WorkloadOptions {
