@@ -13,14 +13,14 @@ class Store {
  public:
   Store(const Graph& graph, const Machine& machine, const Plan& plan, const OpenTiers& tiers);
 
-  /// Where it lies, the fastest tier first.
+  /// Where the tensor lies, the fastest tier first.
   std::span<const TierAddress> addresses(TensorId tensor) const { return addresses_[tensor.index]; }
   /// Where a kernel could use it, or nullptr.
   std::byte* memory(TensorId tensor) const;
   /// As the tensor is stored, padding included. `stored` may be memory(tensor) itself.
   void load(TensorId tensor, std::span<std::byte> stored) const;
   void keep(TensorId tensor, std::span<const std::byte> stored) const;
-  /// Row-major.
+  /// Values are in row-major order.
   std::vector<float> read(TensorId tensor) const;
   void write(TensorId tensor, std::span<const float> values) const;
 
@@ -32,7 +32,7 @@ class Store {
   const Graph& graph_;
   const OpenTiers& tiers_;
   std::vector<std::vector<TierAddress>>
-      addresses_;  // of each tensor: those of `start`, else where a step leaves it
+      addresses_;  // by tensor: as the plan starts, else where a step leaves it
 };
 
 }  // namespace terrace
