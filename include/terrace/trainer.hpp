@@ -32,9 +32,12 @@
 
 namespace terrace {
 
+class Backend;
+
 struct Program {
   Graph graph;
-  std::vector<std::uint64_t> offsets;  ///< of each tensor in the arena
+  std::shared_ptr<const Backend> backend;  ///< what its kernels run on
+  std::vector<std::uint64_t> offsets;      ///< of each tensor in the arena
   Bytes arena;
   Bytes peak;            ///< the most bytes live at once: no arena is smaller
   unsigned threads = 1;  ///< it was made for
@@ -42,10 +45,18 @@ struct Program {
                          ///< lies between two tensors belongs to the first
 };
 
-/// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours. A
-/// library built without oneDNN has nothing of this header. Takes up to 64 MiB for operands on which variants
-/// are tried, and gives them back.
+/// For this computer's processor. Threads 0: as many as this process can keep busy. Fails for graphs with
+/// operations that are not neural networks', and in a library built without oneDNN. Takes up to 64 MiB for
+/// operands on which variants are tried, and gives them back.
 Result<Program> compile(const Graph& graph, unsigned threads = 0);
+/// For kernels of another kind, such as callbacks (foreign.hpp). Fails where the backend cannot run the
+/// graph.
+Result<Program> compile(const Graph& graph, std::shared_ptr<const Backend> backend, unsigned threads = 0);
+
+/// How long each kernel of the program takes on this computer with its operands in the fastest tier. Takes no
+/// more memory than `memory`, and gives it back. Kernels with tokens are estimated. Fails where the operands
+/// of a kernel are larger than that.
+Result<Profile> measure(const Program& program, const Machine& machine, Bytes memory);
 /// The same with tensors that begin at multiples of `alignment`, which takes more memory. With 4 KiB every
 /// page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of two, at
 /// least 64
@@ -88,6 +99,7 @@ class Trainer {
   /// Where to put an input for the next step, row-major. pre: the graph has such an input
   std::span<float> input(std::string_view name);
   std::span<std::int32_t> integer_input(std::string_view name);
+  std::span<std::byte> input_bytes(std::string_view name);  ///< of any type
   /// Throws EnvironmentError where a transfer fails. The trainer has `failed` then: tensors may be of two
   /// steps, so whatever would use them throws the same again, until a checkpoint is loaded.
   void step();
@@ -105,6 +117,7 @@ class Trainer {
   const Timeline& timeline() const;
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;
+  std::vector<std::byte> result_bytes(std::size_t index) const;  ///< of any type
 
   /// From the next step on another plan is carried out, on the same tiers, whatever rates the machine says
   /// they have. What outlives steps goes through a file in `folder`, which is gone afterwards. Fails, and
@@ -151,6 +164,9 @@ class Trainer {
   /// kept in parts under the name of the whole, too. pre: there is one
   std::vector<float> read(std::string_view name) const;
   void write(std::string_view name, std::span<const float> values);
+  /// The same of any type.
+  std::vector<std::byte> read_bytes(std::string_view name) const;
+  void write_bytes(std::string_view name, std::span<const std::byte> values);
 
   /// All weights and running statistics, in the safetensors format. Loading wants every weight of the graph
   /// in the right shape; what else the file holds is left alone.

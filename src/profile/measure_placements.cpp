@@ -39,16 +39,16 @@ Result<std::unique_ptr<Tier>> open_sample(const MachineTier& tier, Bytes arena) 
 
 }  // namespace
 
-Result<Trial> open_trial(const MeasureOptions& options, Bytes arena) {
-  if (!options.lend) return Trial::open(arena);
+Result<Trial> open_trial(const Backend& backend, const MeasureOptions& options, Bytes arena) {
+  if (!options.lend) return Trial::open(backend, arena);
   auto memory = options.lend({0}, arena);
   if (!memory) return memory.error();
-  return Trial(*std::move(memory));
+  return Trial(backend, *std::move(memory));
 }
 
-PlacementTrials::PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
-                                 std::string compute)
-    : graph_(graph), machine_(machine), options_(options), compute_(std::move(compute)) {
+PlacementTrials::PlacementTrials(const Backend& backend, const Graph& graph, const Machine& machine,
+                                 const MeasureOptions& options, std::string compute)
+    : backend_(backend), graph_(graph), machine_(machine), options_(options), compute_(std::move(compute)) {
   const std::vector<Bytes>& budgets = options.tier_budgets;
   if (budgets.empty()) return;
   check(budgets.size() == machine.tiers.size(), "there is a budget for each tier");
@@ -124,7 +124,7 @@ void PlacementTrials::open_further(Trial& trial, TierId id, Bytes arena) const {
 
 std::optional<Trial> PlacementTrials::open() const {
   const std::vector<Bytes> largest = arenas();
-  auto trial = open_trial(options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
+  auto trial = open_trial(backend_, options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
   if (!trial) {
     if (options_.told) options_.told(trial.error().message);
     return std::nullopt;

@@ -20,13 +20,13 @@
 namespace terrace {
 
 /// With tier 0 alone: memory that is lent, or the system's. Fails where there is none.
-Result<Trial> open_trial(const MeasureOptions& options, Bytes arena);
+Result<Trial> open_trial(const Backend& backend, const MeasureOptions& options, Bytes arena);
 
 class PlacementTrials {
  public:
   /// Borrows all but the compute key. pre: a valid machine; the budgets of MeasureOptions agree
-  PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
-                  std::string compute);
+  PlacementTrials(const Backend& backend, const Graph& graph, const Machine& machine,
+                  const MeasureOptions& options, std::string compute);
 
   /// Takes from the store what it knows of a kernel. pre: none of this key was added
   void add(const std::string& key, const Kernel& kernel);
@@ -58,6 +58,7 @@ class PlacementTrials {
   void open_further(Trial& trial, TierId id, Bytes arena) const;
   void measure(Trial& trial, Subject& subject) const;
 
+  const Backend& backend_;
   const Graph& graph_;
   const Machine& machine_;
   const MeasureOptions& options_;

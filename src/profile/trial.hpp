@@ -2,8 +2,8 @@
 //
 // An arena in each tier serves all kernels, one after the other: operands from its start, what is left is
 // streamed over to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns
-// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses OpenMP's
-// team; one thread at a time.
+// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses the
+// backend's team; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/kernel.hpp"
+#include "backends/backend.hpp"
 #include "profile/samples.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
@@ -29,9 +29,9 @@ Bytes flush_bytes();
 class Trial {
  public:
   /// With tier 0 alone. Fails where there is no such memory.
-  static Result<Trial> open(Bytes arena);
+  static Result<Trial> open(const Backend& backend, Bytes arena);
   /// The same in memory that is there already. pre: it is addressable
-  explicit Trial(std::unique_ptr<Tier> memory);
+  Trial(const Backend& backend, std::unique_ptr<Tier> memory);
   /// A further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
@@ -51,6 +51,7 @@ class Trial {
   /// `used`: by tier, the operands.
   void empty_caches(std::span<const Bytes> used);
 
+  const Backend* backend_;                     ///< borrowed
   std::vector<std::unique_ptr<Tier>> memory_;  ///< by tier; nullptr: not there
   std::vector<float> numbers_;                 ///< what operands are filled with
 };
