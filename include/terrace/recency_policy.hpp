@@ -35,8 +35,8 @@ class RecencyPolicy : public Policy {
   /// Clears a hole of `size` on a tier by evicting its coldest object and the objects behind that to slower
   /// tiers.
   Result<void> make_room(Regions& regions, TierId tier, Bytes size);
-  /// Prefetches the object, and makes room for it where the tier is full.
-  Result<void> bring(Regions& regions, ObjectId object, TierId tier);
+  /// Fetches the object to a tier and makes room for it there if need be.
+  Result<void> fetch_to(Regions& regions, ObjectId object, TierId tier);
   /// Evicts the object to the next slower tier that has room or can evict objects of its own to a slower one.
   bool evict_down(Regions& regions, ObjectId object);
 

@@ -115,8 +115,8 @@ BlockIndex BlockTable::take(BlockIndex hole, std::uint64_t size, std::uint64_t a
   make_room();
   const BlockIndex taken = carve(hole, align_up(blocks[hole].offset, alignment), size);
   Block& block = blocks[taken];
-  if (static_cast<std::uint32_t>(++births) == 0) ++births;  // generation 0 names no block
-  block.birth = births;
+  if (static_cast<std::uint32_t>(++allocations) == 0) ++allocations;  // generation 0 names no block
+  block.allocation = allocations;
   block.owner = owner;
   block.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
   used += size;
@@ -132,7 +132,7 @@ void BlockTable::release(BlockIndex block) {
       std::tuple(blocks[block].offset, blocks[block].size, blocks[block].prev, blocks[block].next);
   used -= size;
   --blocks_used;
-  blocks[block].birth = 0;
+  blocks[block].allocation = 0;
   const std::uint64_t above = is_hole(next) ? blocks[next].size : 0;
   BlockIndex hole = block;
   if (is_hole(prev)) {
@@ -175,7 +175,7 @@ void BlockTable::slide(BlockIndex block, std::uint64_t to) {
 
 bool BlockTable::live(Slot slot) const {
   return slot.index < blocks.size() && blocks[slot.index].used() &&
-         static_cast<std::uint32_t>(blocks[slot.index].birth) == slot.generation;
+         static_cast<std::uint32_t>(blocks[slot.index].allocation) == slot.generation;
 }
 
 BlockIndex BlockTable::at(Slot slot) const {

@@ -32,7 +32,7 @@ struct BlockTable {
   bool live(Slot slot) const;
   /// Returns the slot's block after checking that the slot is live.
   BlockIndex at(Slot slot) const;
-  Slot slot(BlockIndex block) const { return {block, static_cast<std::uint32_t>(blocks[block].birth)}; }
+  Slot slot(BlockIndex block) const { return {block, static_cast<std::uint32_t>(blocks[block].allocation)}; }
   /// Returns the block that holds this byte, or kNoBlock beyond the end. It walks from `near` if that is live
   /// and not above, otherwise from offset 0.
   BlockIndex covering(std::uint64_t offset, Slot near) const;
@@ -49,9 +49,9 @@ struct BlockTable {
   std::uint64_t capacity, granularity;
   std::uint64_t used = 0, peak = 0, footprint = 0;
   std::uint64_t blocks_used = 0, hole_count = 0;
-  std::uint64_t births = 0;   ///< allocations so far
-  std::uint64_t changes = 0;  ///< since the last validate() of a debug build
-  bool moving = false;        ///< inside compact's callback, where a new block might overlap the destination
+  std::uint64_t allocations = 0;  ///< allocations so far
+  std::uint64_t changes = 0;      ///< since the last validate() of a debug build
+  bool moving = false;  ///< inside compact's callback, where a new block might overlap the destination
 
  private:
   BlockIndex add_after(BlockIndex block, std::uint64_t offset, std::uint64_t size);

@@ -12,7 +12,7 @@ namespace {
 class Sweep {
  public:
   Sweep(BlockTable& table, std::uint64_t size, const std::function<bool(Slot)>& evict)
-      : table_(table), size_(size), evict_(evict), last_birth_(table.births) {}
+      : table_(table), size_(size), evict_(evict), last_allocation_(table.allocations) {}
 
   /// Clears a range that begins in [begin, until) and returns the size of the hole that contains it, or 0.
   Bytes clear(std::uint64_t begin, std::uint64_t until) {
@@ -42,7 +42,7 @@ class Sweep {
   // A block that the callback itself allocated is kept, because eviction might otherwise never end.
   bool remove(BlockIndex at) {
     const Slot slot = table_.slot(at);
-    if (table_.blocks[at].birth > last_birth_ || !evict_(slot)) return false;
+    if (table_.blocks[at].allocation > last_allocation_ || !evict_(slot)) return false;
     check(!table_.live(slot), "the callback of evict_from returned true but did not free the block");
     return true;
   }
@@ -50,7 +50,7 @@ class Sweep {
   BlockTable& table_;
   const std::uint64_t size_;
   const std::function<bool(Slot)>& evict_;
-  const std::uint64_t last_birth_;
+  const std::uint64_t last_allocation_;
 };
 
 }  // namespace

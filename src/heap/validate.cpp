@@ -32,7 +32,7 @@ Result<void> check_block(const BlockTable& table, const Block& block) {
   if (block.size % table.granularity != 0) return fail("a block's size is not a multiple of the granularity");
   if (block.size > table.capacity - block.offset) return fail("a block reaches beyond the capacity");
   if (!block.used()) return {};
-  if (block.birth > table.births) return fail("a block was born in the future");
+  if (block.allocation > table.allocations) return fail("a block has the number of a later allocation");
   if (block.alignment_log2 >= 63 || block.offset % (std::uint64_t{1} << block.alignment_log2) != 0)
     return fail("a block has lost its alignment");
   return {};

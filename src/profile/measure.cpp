@@ -16,7 +16,7 @@
 #include "profile/measure_placements.hpp"
 #include "profile/roofline.hpp"
 #include "profile/trial.hpp"
-#include "terrace/plan.hpp"
+#include "terrace/graph.hpp"
 #include "terrace/version.hpp"
 
 namespace terrace {

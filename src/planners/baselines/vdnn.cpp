@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "migration/fit.hpp"
 #include "planners/baselines/swap_schedule.hpp"
 #include "planners/baselines/swapping.hpp"
-#include "planners/fit.hpp"
 
 namespace terrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "graph/tokens.hpp"
-#include "planners/fit.hpp"
+#include "migration/fit.hpp"
 
 namespace terrace::best {
 namespace {
