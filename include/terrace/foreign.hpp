@@ -3,7 +3,7 @@
 //
 //   Graph graph = ...;                                      // its kernels' operations are names of your own
 //   auto backend = foreign_backend({{"smooth", smooth}});
-//   Program program = compile(graph, backend).value();      // trainer.hpp
+//   Program program = compile(graph, backend).value();      // program.hpp
 //
 // A callback computes all outputs from the inputs and nothing else: it may be run again, at other addresses,
 // and on numbers that mean nothing while it is timed. What it keeps elsewhere, as a random generator does, is

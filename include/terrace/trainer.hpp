@@ -1,8 +1,5 @@
-// Trains a graph: with all of its tensors in one memory, or under a plan over several tiers.
-//
-//   program   a graph made ready for this processor, and where each tensor lies in one arena; nothing is
-//             allocated yet
-//   trainer   the tiers, the kernels and the state of training
+// Trainer: trains a program (program.hpp) with all of its tensors in one memory, or under a plan over several
+// tiers. It holds the tiers, the kernels and the state of training.
 //
 // A step carries out a plan's instructions: one thread issues the kernels, transfers go on behind them. With
 // the same seed and number of threads every run gives the same bits, wherever tensors lie. Inputs must be
@@ -26,41 +23,12 @@
 
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
+#include "terrace/program.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/tier.hpp"
 #include "terrace/verify.hpp"
 
 namespace terrace {
-
-class Backend;
-
-struct Program {
-  Graph graph;
-  std::shared_ptr<const Backend> backend;  ///< what its kernels run on
-  std::vector<std::uint64_t> offsets;      ///< of each tensor in the arena
-  Bytes arena;
-  Bytes peak;            ///< the most bytes live at once: no arena is smaller
-  unsigned threads = 1;  ///< it was made for
-  Bytes alignment{64};   ///< of offsets: a cache line, which vectors like best; what
-                         ///< lies between two tensors belongs to the first
-};
-
-/// For this computer's processor. Threads 0: as many as this process can keep busy. Fails for graphs with
-/// operations that are not neural networks', and in a library built without oneDNN. Takes up to 64 MiB for
-/// operands on which variants are tried, and gives them back.
-Result<Program> compile(const Graph& graph, unsigned threads = 0);
-/// For kernels of another kind, such as callbacks (foreign.hpp). Fails where the backend cannot run the
-/// graph.
-Result<Program> compile(const Graph& graph, std::shared_ptr<const Backend> backend, unsigned threads = 0);
-
-/// How long each kernel of the program takes on this computer with its operands in the fastest tier. Takes no
-/// more memory than `memory`, and gives it back. Kernels with tokens are estimated. Fails where the operands
-/// of a kernel are larger than that.
-Result<Profile> measure(const Program& program, const Machine& machine, Bytes memory);
-/// The same with tensors that begin at multiples of `alignment`, which takes more memory. With 4 KiB every
-/// page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of two, at
-/// least 64
-Program aligned(Program program, Bytes alignment);
 
 /// `graph` with everything that outlives steps in `network` and is not in it: no kernel uses that, and plans
 /// keep it. So a path through a network that skips some of it keeps the weights and states of what it skips.

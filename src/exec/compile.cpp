@@ -7,7 +7,7 @@
 #include "graph/passes.hpp"
 #include "plan/packing.hpp"
 #include "terrace/lifetimes.hpp"
-#include "terrace/trainer.hpp"
+#include "terrace/program.hpp"
 
 namespace terrace {
 namespace {

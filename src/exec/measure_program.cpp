@@ -1,6 +1,6 @@
 #include "base/check.hpp"
 #include "profile/measure.hpp"
-#include "terrace/trainer.hpp"
+#include "terrace/program.hpp"
 
 namespace terrace {
 

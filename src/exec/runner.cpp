@@ -32,10 +32,10 @@ void Runner::carry_out(Perform perform_one) {
   finish_timeline();
 }
 
-void Runner::step(const StepContext& context, CheckpointWriter* saving) {
+void Runner::step(const StepContext& context, StepGate* gate) {
   carry_out([&](const Action& action, const auto& what) {
-    if (saving != nullptr) {
-      saving->wait_before(action.instruction);
+    if (gate != nullptr) {
+      gate->wait_before(action.instruction);
       clock_ = now();  // what was waited for is nobody's time
     }
     perform(action, what, context);

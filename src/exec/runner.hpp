@@ -9,8 +9,8 @@
 
 #include "backends/backend.hpp"
 #include "exec/script.hpp"
+#include "exec/step_gate.hpp"
 #include "terrace/simulate.hpp"
-#include "train/checkpoint_writer.hpp"
 
 namespace terrace {
 
@@ -22,8 +22,8 @@ class Runner {
   Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const Kernels& kernels);
 
   /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
-  /// `saving`: a checkpoint of the tensors as they are, for which the step waits before it changes them.
-  void step(const StepContext& context, CheckpointWriter* saving = nullptr);
+  /// The step passes the gate, where there is one, before each instruction.
+  void step(const StepContext& context, StepGate* gate = nullptr);
   /// The same, and accesses are counted. Every transfer is waited for where it is started: nothing but
   /// kernels uses memory while they run.
   void counted_step(const StepContext& context, AccessCount& count);

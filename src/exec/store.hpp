@@ -24,7 +24,7 @@ class Store {
   const Backend& backend() const { return backend_; }
 
   /// Where it lies, the fastest tier first.
-  std::span<const Place> places(TensorId tensor) const { return places_[tensor.index]; }
+  std::span<const TierAddress> addresses(TensorId tensor) const { return addresses_[tensor.index]; }
   /// Where a kernel could use it, or nullptr.
   std::byte* memory(TensorId tensor) const;
   /// As the tensor is stored, padding included. `stored` may be memory(tensor) itself.
@@ -47,7 +47,8 @@ class Store {
   const Backend& backend_;
   const Graph& graph_;
   const OpenTiers& tiers_;
-  std::vector<std::vector<Place>> places_;  // of each tensor: those of `start`, else where a step leaves it
+  std::vector<std::vector<TierAddress>>
+      addresses_;  // of each tensor: those of `start`, else where a step leaves it
 };
 
 }  // namespace terrace

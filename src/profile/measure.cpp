@@ -12,10 +12,10 @@
 #include "graph/tokens.hpp"
 #include "graph/variant.hpp"
 #include "profile/computer_name.hpp"
+#include "profile/kernel_benchmark.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/measure_placements.hpp"
 #include "profile/roofline.hpp"
-#include "profile/trial.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/version.hpp"
 
@@ -42,7 +42,7 @@ Result<void> check_measurable(const Backend& backend, const Graph& graph, const 
         ErrorCode::unsupported,
         fmt::format("kernel '{}' is foreign and cannot be run here: estimate its time instead", kernel.name)};
   }
-  const Bytes needed = trial_bytes(graph, kernel);
+  const Bytes needed = benchmark_bytes(graph, kernel);
   if (needed <= budget) return {};
   return Error{ErrorCode::too_large,
                fmt::format("measuring kernel '{}' needs {} for its operands, and the budget is {}: raise the "
@@ -94,7 +94,7 @@ Bytes most_in_first(const MeasureOptions& options) {
 /// Fills in what the store knows; returns the rest.
 Result<std::vector<Candidate>> candidates(const Backend& backend, const Graph& graph,
                                           const MeasureOptions& options, const std::string& compute,
-                                          Subjects& subjects, Times& times, PlacementTrials& elsewhere) {
+                                          Subjects& subjects, Times& times, PlacementBenchmarks& elsewhere) {
   std::vector<Candidate> unknown;
   std::unordered_set<std::string> seen;
   const Bytes most = most_in_first(options);
@@ -125,11 +125,12 @@ Result<void> measure_all(const Backend& backend, const Graph& graph, const std::
                          const std::function<void()>& done) {
   if (unknown.empty()) return {};
   Bytes largest;
-  for (const Candidate& one : unknown) largest = std::max(largest, trial_bytes(graph, *one.kernel));
-  auto trial = open_trial(backend, options, std::min(most_in_first(options), largest + flush_bytes()));
-  if (!trial) return trial.error();
+  for (const Candidate& one : unknown) largest = std::max(largest, benchmark_bytes(graph, *one.kernel));
+  auto benchmark =
+      open_benchmark(backend, options, std::min(most_in_first(options), largest + flush_bytes()));
+  if (!benchmark) return benchmark.error();
   for (const Candidate& one : unknown) {
-    const PlacedTime& time = times[one.key] = trial->measure(graph, *one.kernel);
+    const PlacedTime& time = times[one.key] = benchmark->measure(graph, *one.kernel);
     if (options.store != nullptr) options.store->save(one.key, compute, time);
     done();
   }
@@ -137,7 +138,7 @@ Result<void> measure_all(const Backend& backend, const Graph& graph, const std::
 }
 
 Profile assembled(const Graph& graph, const Machine& machine, const Subjects& subjects, const Times& times,
-                  const PlacementTrials& elsewhere, ProfileStore* store, const std::string& compute) {
+                  const PlacementBenchmarks& elsewhere, ProfileStore* store, const std::string& compute) {
   // A variant that is too large to be measured is too large to be planned with: its time is the machine's.
   Profile profile = estimate(graph, machine);
   for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
@@ -173,7 +174,7 @@ Result<Profile> measure(const Graph& lowered, const Machine& machine, const Meas
   const std::string compute = compute_key(backend, options.threads);
   Subjects subjects = subjects_of(backend, lowered);
   Times times;
-  PlacementTrials elsewhere(backend, lowered, machine, options, compute);
+  PlacementBenchmarks elsewhere(backend, lowered, machine, options, compute);
   const auto unknown = candidates(backend, lowered, options, compute, subjects, times, elsewhere);
   if (!unknown) return unknown.error();
   MeasureProgress progress{0, unknown->size() + elsewhere.unknown()};

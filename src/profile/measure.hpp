@@ -32,7 +32,7 @@ struct MeasureOptions {
   std::vector<Bytes> tier_budgets = {};
   /// No placement outside tier 0 is begun when a kernel's others took as long; the first always is.
   Seconds placement_time{0.5};
-  std::function<void(const std::string&)> told = {};  ///< why a further tier is not measured
+  std::function<void(const std::string&)> note = {};  ///< why a further tier is not measured
   /// Lends memory of a tier to measure in, never more than its budget; without it memory is taken from the
   /// system. A kernel that does not fit in tier 0 is estimated then. pre: there are budgets of tiers
   std::function<Result<std::unique_ptr<Tier>>(TierId tier, Bytes bytes)> lend = {};

@@ -7,9 +7,9 @@
 
 #include "base/check.hpp"
 #include "exec/access_count.hpp"
+#include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "graph/parts.hpp"
-#include "train/initialise.hpp"
 #include "train/trainer_state.hpp"
 
 namespace terrace {

@@ -72,10 +72,10 @@ struct Subject {
       if (!is_state(before.tensors[i])) continue;
       const TensorId id = find_tensor(after, before.tensors[i].name);
       EXPECT_TRUE(same_bits(store.read(id), values[i])) << after[id].name;
-      for (const Place place : store.places(id)) {
+      for (const TierAddress address : store.addresses(id)) {
         std::vector<std::byte> first(after[id].bytes.count), other(first.size());
-        tiers.read(store.places(id).front(), first);
-        tiers.read(place, other);
+        tiers.read(store.addresses(id).front(), first);
+        tiers.read(address, other);
         EXPECT_EQ(first, other) << after[id].name;
       }
     }

@@ -9,9 +9,9 @@
 #include "backends/processor.hpp"
 #include "exec/nets.hpp"
 #include "graph/variant.hpp"
+#include "profile/kernel_benchmark.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/operands.hpp"
-#include "profile/trial.hpp"
 #include "terrace/plan.hpp"
 #include "tiers/temporary_folder.hpp"
 
@@ -110,17 +110,17 @@ std::size_t odd_numbers(std::span<const std::byte> bytes) {
   return odd;
 }
 
-TEST(Trial, LeavesOrdinaryNumbersHoweverOftenAKernelRuns) {
+TEST(KernelBenchmark, LeavesOrdinaryNumbersHoweverOftenAKernelRuns) {
   for (const Graph& net : all_nets()) {
     const Graph graph = lowered(net);
-    Trial trial = Trial::open(processor(), kBudget).value();
+    KernelBenchmark benchmark = KernelBenchmark::open(processor(), kBudget).value();
     for (const Kernel& kernel : graph.kernels) {
       SCOPED_TRACE(net.name + ": " + kernel.name);
-      trial.measure(graph, kernel);
+      benchmark.measure(graph, kernel);
       for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
         for (const Operand& operand : *operands) {
           if (graph[operand.tensor].type != DataType::f32) continue;
-          EXPECT_EQ(odd_numbers(trial.contents(graph, kernel, operand.tensor)), 0U);
+          EXPECT_EQ(odd_numbers(benchmark.contents(graph, kernel, operand.tensor)), 0U);
         }
       }
     }
@@ -224,7 +224,7 @@ TEST(Measure, EstimatesKernelsThatAreTooLargeForMemoryThatIsLent) {
   const Graph graph = lowered(small_gpt());
   const Machine machine = two_tier_machine();
   Bytes largest{};
-  const auto bytes_of = [&](const Kernel& kernel) { return trial_bytes(graph, as_variant(kernel, 0)); };
+  const auto bytes_of = [&](const Kernel& kernel) { return benchmark_bytes(graph, as_variant(kernel, 0)); };
   for (const Kernel& kernel : graph.kernels) largest = std::max(largest, bytes_of(kernel));
   Arena arena;
   const Profile profile = measure(graph, machine, arena.options(largest / 2)).value();

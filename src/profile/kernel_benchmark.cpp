@@ -1,4 +1,4 @@
-#include "profile/trial.hpp"
+#include "profile/kernel_benchmark.hpp"
 
 #include <unistd.h>
 
@@ -23,16 +23,16 @@ constexpr Bytes kAlignment{64};
 /// What one member of the team does at a time, in bytes.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-/// Every tensor a kernel touches, once, at its place.
+/// Every tensor a kernel touches, once, at its position.
 class Layout {
  public:
-  struct Place {
+  struct Position {
     TierId tier;
     Bytes offset;
   };
 
   Layout(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) : graph_(graph) {
-    check(tiers.size() == operand_count(kernel), "every operand on trial has a tier");
+    check(tiers.size() == operand_count(kernel), "every operand of the benchmark has a tier");
     auto tier = tiers.begin();
     for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
       for (const Operand& operand : *operands) add(operand.tensor, *tier++);
@@ -45,24 +45,24 @@ class Layout {
   const std::vector<TensorId>& operands() const { return operands_; }
   /// Those that stand among the operands more than once, as what is worked on in place does.
   const std::vector<TensorId>& repeated() const { return repeated_; }
-  Place place(TensorId id) const { return places_.at(id); }
+  Position position(TensorId id) const { return positions_.at(id); }
 
  private:
   void add(TensorId id, TierId tier) {
     operands_.push_back(id);
     if (tier.index >= ends_.size()) ends_.resize(tier.index + 1);
     Bytes& end = ends_[tier.index];
-    const auto [known, is_new] = places_.try_emplace(id, Place{tier, end});
+    const auto [known, is_new] = positions_.try_emplace(id, Position{tier, end});
     if (is_new) {
       end += round_up(graph_[id].bytes, kAlignment);
     } else {
-      check(known->second.tier == tier, "a tensor on trial is in one tier");
+      check(known->second.tier == tier, "a tensor of the benchmark is in one tier");
       repeated_.push_back(id);
     }
   }
   const Graph& graph_;
   std::vector<TensorId> operands_, repeated_;
-  std::map<TensorId, Place> places_;
+  std::map<TensorId, Position> positions_;
   std::vector<Bytes> ends_ = std::vector<Bytes>(1);
 };
 
@@ -152,11 +152,11 @@ Placement all_in_first(const Kernel& kernel) { return Placement(operand_count(ke
 
 }  // namespace
 
-Bytes trial_bytes(const Graph& graph, const Kernel& kernel) {
-  return trial_bytes(graph, kernel, all_in_first(kernel)).front();
+Bytes benchmark_bytes(const Graph& graph, const Kernel& kernel) {
+  return benchmark_bytes(graph, kernel, all_in_first(kernel)).front();
 }
 
-std::vector<Bytes> trial_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) {
+std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) {
   return Layout(graph, kernel, tiers).bytes();
 }
 
@@ -169,28 +169,28 @@ Bytes flush_bytes() {
   return last > 0 ? 2 * Bytes{static_cast<std::uint64_t>(last)} : 64_MiB;
 }
 
-Trial::Trial(const Backend& backend, std::unique_ptr<Tier> memory)
+KernelBenchmark::KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory)
     : backend_(&backend), numbers_(draw_numbers()) {
-  check(memory->memory() != nullptr, "kernels on trial use their memory in place");
+  check(memory->memory() != nullptr, "kernels under benchmark use their memory in place");
   memory_.push_back(std::move(memory));
 }
 
-Result<Trial> Trial::open(const Backend& backend, Bytes arena) {
+Result<KernelBenchmark> KernelBenchmark::open(const Backend& backend, Bytes arena) {
   TierSpec spec;
   spec.capacity = std::max(arena, kAlignment);
   spec.huge_pages = true;
   auto memory = open_tier(spec);
   if (!memory) return memory.error();
-  return Trial(backend, std::move(*memory));
+  return KernelBenchmark(backend, std::move(*memory));
 }
 
-void Trial::add(TierId id, std::unique_ptr<Tier> memory) {
+void KernelBenchmark::add(TierId id, std::unique_ptr<Tier> memory) {
   check(memory->memory() != nullptr && !has(id), "a further tier is addressable and new");
   if (id.index >= memory_.size()) memory_.resize(id.index + 1);
   memory_[id.index] = std::move(memory);
 }
 
-void Trial::empty_caches(std::span<const Bytes> used) {
+void KernelBenchmark::empty_caches(std::span<const Bytes> used) {
   Bytes left = flush_bytes();
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (memory_[i] == nullptr) continue;
@@ -201,20 +201,20 @@ void Trial::empty_caches(std::span<const Bytes> used) {
   }
 }
 
-PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
+PlacedTime KernelBenchmark::measure(const Graph& graph, const Kernel& kernel) {
   return measure(graph, kernel, all_in_first(kernel));
 }
 
-PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
-                          const Effort& effort) {
+PlacedTime KernelBenchmark::measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
+                                    const Effort& effort) {
   const Layout layout(graph, kernel, tiers);
   for (std::uint32_t i = 0; i < layout.bytes().size(); ++i) {
     check(layout.bytes(i) == Bytes{} || (has({i}) && layout.bytes(i) <= memory_[i]->description().capacity),
-          "a kernel on trial fits in the arena");
+          "a kernel under benchmark fits in the arena");
   }
   const auto at = [&](TensorId id) {
-    const Layout::Place place = layout.place(id);
-    return memory_[place.tier.index]->memory() + place.offset.count;
+    const Layout::Position position = layout.position(id);
+    return memory_[position.tier.index]->memory() + position.offset.count;
   };
   const std::int64_t bound = backend_->integers_below(kernel);
   const auto fill_all = [&](const std::vector<TensorId>& ids) {
@@ -251,9 +251,10 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel, std::span<co
   return placed;
 }
 
-std::span<const std::byte> Trial::contents(const Graph& graph, const Kernel& kernel, TensorId id) const {
+std::span<const std::byte> KernelBenchmark::contents(const Graph& graph, const Kernel& kernel,
+                                                     TensorId id) const {
   const Layout layout(graph, kernel, all_in_first(kernel));
-  return {memory_[0]->memory() + layout.place(id).offset.count, graph[id].bytes.count};
+  return {memory_[0]->memory() + layout.position(id).offset.count, graph[id].bytes.count};
 }
 
 }  // namespace terrace

@@ -1,4 +1,5 @@
-// Trial: one kernel at a time on real memory, to be timed with its operands in the caches and out of them.
+// KernelBenchmark: runs one kernel at a time on real memory, to be timed with its operands in the caches and
+// out of them.
 //
 // An arena in each tier serves all kernels, one after the other: operands from its start, what is left is
 // streamed over to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns
@@ -19,25 +20,25 @@
 
 namespace terrace {
 
-/// Of the operands and the workspace of one kernel, each once, as a trial lays them out.
-Bytes trial_bytes(const Graph& graph, const Kernel& kernel);
+/// Of the operands and the workspace of one kernel, each once, as a benchmark lays them out.
+Bytes benchmark_bytes(const Graph& graph, const Kernel& kernel);
 /// The same by tier, up to the last one that is used. pre: one tier for each operand, one for each tensor
-std::vector<Bytes> trial_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
+std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
 /// How much memory is streamed over to empty the caches: twice the last one.
 Bytes flush_bytes();
 
-class Trial {
+class KernelBenchmark {
  public:
   /// With tier 0 alone. Fails where there is no such memory.
-  static Result<Trial> open(const Backend& backend, Bytes arena);
+  static Result<KernelBenchmark> open(const Backend& backend, Bytes arena);
   /// The same in memory that is there already. pre: it is addressable
-  Trial(const Backend& backend, std::unique_ptr<Tier> memory);
+  KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory);
   /// A further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
 
   /// Measures until the samples are enough (samples.hpp): cold after streaming over the arena, warm at once
-  /// after that. pre: a kernel of a lowered graph, trial_bytes() within the arena
+  /// after that. pre: a kernel of a lowered graph, benchmark_bytes() within the arena
   PlacedTime measure(const Graph& graph, const Kernel& kernel);
   /// The same with operands in these tiers: inputs, outputs, workspace. A tier of declared rates takes no
   /// less than these ask for, as in a run; nobody sleeps for it, since a single sleep ends too late by more

@@ -1,4 +1,4 @@
-#include "train/initialise.hpp"
+#include "exec/initialise.hpp"
 
 #include <algorithm>
 #include <bit>
