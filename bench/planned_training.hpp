@@ -13,9 +13,9 @@
 #include <string>
 
 #include "base/memory_limit.hpp"
+#include "terrace/models.hpp"
 #include "terrace/pipeline.hpp"
 #include "terrace/workload.hpp"
-#include "terrace/models.hpp"
 #include "train/synthetic_data.hpp"
 
 namespace terrace::bench {

@@ -3,8 +3,8 @@
 //
 // An arena in each tier serves all kernels, one after the other: operands from its start, what is left is
 // streamed over to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns
-// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses OpenMP's
-// team; one thread at a time.
+// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses the
+// backend's team; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/kernel.hpp"
+#include "backends/backend.hpp"
 #include "profile/samples.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
@@ -30,9 +30,9 @@ Bytes flush_bytes();
 class KernelBenchmark {
  public:
   /// With tier 0 alone. Fails where there is no such memory.
-  static Result<KernelBenchmark> open(Bytes arena);
+  static Result<KernelBenchmark> open(const Backend& backend, Bytes arena);
   /// The same in memory that is there already. pre: it is addressable
-  explicit KernelBenchmark(std::unique_ptr<Tier> memory);
+  KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory);
   /// A further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
@@ -52,6 +52,7 @@ class KernelBenchmark {
   /// `used`: by tier, the operands.
   void empty_caches(std::span<const Bytes> used);
 
+  const Backend* backend_;                     ///< borrowed
   std::vector<std::unique_ptr<Tier>> memory_;  ///< by tier; nullptr: not there
   std::vector<float> numbers_;                 ///< what operands are filled with
 };
