@@ -16,7 +16,6 @@
 #include "report.hpp"
 #include "terrace/heap.hpp"
 #include "traces/random.hpp"
-#include "traces/resnet50.hpp"
 #include "traces/trace.hpp"
 
 #ifdef TERRACE_HAS_MIMALLOC
@@ -178,11 +177,8 @@ int run(int count, char** words) {
       quick = true;
     } else if (word == "--trace" && i + 1 < count) {
       training = read_trace(words[++i]);
-    } else if (word == "--record" && i + 1 < count) {
-      write_trace(ResNet50(32, 3).trace(), words[++i]);
-      return 0;
     } else {
-      throw std::runtime_error("usage: bench_heap [--quick] [--trace FILE] [--record FILE]");
+      throw std::runtime_error("usage: bench_heap [--quick] [--trace FILE]");
     }
   }
   const int rounds = quick ? 11 : 31;

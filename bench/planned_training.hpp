@@ -13,10 +13,10 @@
 #include <string>
 
 #include "base/memory_limit.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/synthetic_data.hpp"
-#include "exec/workload.hpp"
+#include "pipeline/pipeline.hpp"
+#include "pipeline/workload.hpp"
 #include "terrace/models.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::bench {
 

@@ -4,8 +4,8 @@
 
 #include <ctime>
 
-#include "exec/plan_trial.hpp"
 #include "sentinel_simulated.hpp"
+#include "train/plan_trial.hpp"
 
 namespace terrace::bench {
 

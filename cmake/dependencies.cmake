@@ -25,7 +25,7 @@ endif()
 function(terrace_leave_out_kernels name_of_list)
   set(kept ${${name_of_list}})
   if(NOT TERRACE_CPU_KERNELS)
-    list(FILTER kept EXCLUDE REGEX "/src/(kernels/cpu|exec)/|/src/cli/(advise|calibrate|compare|interrupt|plan|profile|simulate|train|verify|workload)")
+    list(FILTER kept EXCLUDE REGEX "/src/(backends/cpu|exec|pipeline|train)/|/src/cli/(advise|calibrate|compare|interrupt|plan|profile|simulate|train|verify|workload)")
     list(FILTER kept EXCLUDE REGEX "/src/profile/(calibrate|computer|kernel_times|measure|processor|rates|this_machine|trial)")
     list(FILTER kept EXCLUDE REGEX "/tests/(agreement|exec|kernels_math)/|/tests/cli/(advise|calibrate|compare|fashion_mnist|fast_budget|plan|profile|train[a-z_]*)_test")
     list(FILTER kept EXCLUDE REGEX "/tests/profile/(calibrate|computer|kernel_times|measure|rates|this_machine)")
@@ -50,7 +50,7 @@ function(terrace_link_dependencies target)
   endif()
   if(CBC_LIBRARY AND CBC_INCLUDE_FOLDER)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${CBC_LIBRARY}> $<INSTALL_INTERFACE:CbcSolver>)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/planners/autotm/cbc.cpp PROPERTIES
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/optim/cbc.cpp PROPERTIES
                                 COMPILE_DEFINITIONS TERRACE_HAS_CBC=1 COMPILE_OPTIONS "-isystem;${CBC_INCLUDE_FOLDER}")
   endif()
   # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.

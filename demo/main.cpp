@@ -10,12 +10,12 @@
 #include "base/memory_limit.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/synthetic_data.hpp"
-#include "exec/workload.hpp"
+#include "pipeline/pipeline.hpp"
+#include "pipeline/workload.hpp"
 #include "profile/this_machine.hpp"
 #include "terrace/models.hpp"
 #include "timeline.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::demo {
 namespace {

@@ -17,7 +17,7 @@ class SmallFirst final : public terrace::RecencyPolicy {
   }
 
   void will_write(terrace::Regions& regions, terrace::ObjectId object) override {
-    (void)bring(regions, object, kFastest);  // a hint may fail: the object is then used where it is
+    (void)fetch_to(regions, object, kFastest);  // a hint may fail: the object is then used where it is
   }
 
   void archive(terrace::Regions& regions, terrace::ObjectId object) override {

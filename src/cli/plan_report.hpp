@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/workload_options.hpp"
-#include "exec/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 
 namespace terrace::cli {
 

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "cli/train.hpp"
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 #include "terrace/error.hpp"
 
 namespace terrace::cli {

@@ -1,10 +1,10 @@
 #include <bit>
 
+#include "backends/cpu/lowering.hpp"
+#include "backends/cpu/variants.hpp"
 #include "base/check.hpp"
 #include "base/system.hpp"
 #include "graph/passes.hpp"
-#include "kernels/cpu/lowering.hpp"
-#include "kernels/cpu/variants.hpp"
 #include "plan/packing.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/trainer.hpp"

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "backends/cpu/instantiate.hpp"
 #include "base/check.hpp"
-#include "exec/initialise.hpp"
-#include "kernels/cpu/instantiate.hpp"
+#include "train/initialise.hpp"
 
 namespace terrace {
 namespace {

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-#include "exec/checkpoint_writer.hpp"
+#include "backends/cpu/instantiate.hpp"
 #include "exec/script.hpp"
-#include "kernels/cpu/instantiate.hpp"
 #include "terrace/simulate.hpp"
+#include "train/checkpoint_writer.hpp"
 
 namespace terrace {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "backends/cpu/instantiate.hpp"
 #include "base/check.hpp"
-#include "kernels/cpu/instantiate.hpp"
 
 namespace terrace {
 

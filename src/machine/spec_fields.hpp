@@ -1,4 +1,4 @@
-// The one table of a spec's options: reading, printing and every message about options follow it.
+// The table of a spec's options, which the parser, the printer and every message about options use.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct Option {
   std::string_view name;
   Field field;
   unsigned kinds;     ///< one bit per kind
-  unsigned most = 0;  ///< counts only: 1..most
+  unsigned most = 0;  ///< for counts only, which are in 1..most
 
   constexpr bool valid_for(TierKind kind) const { return kinds >> static_cast<unsigned>(kind) & 1u; }
 };
@@ -34,7 +34,7 @@ constexpr unsigned kMemoryKinds = bits(TierKind::dram, TierKind::numa, TierKind:
 constexpr unsigned kPathKinds = bits(TierKind::dax, TierKind::file);
 constexpr unsigned kPacedKinds = bits(TierKind::file, TierKind::emulated);
 
-/// In the order they are printed.
+/// The options in the order in which they are printed.
 constexpr std::array kOptions{
     Option{"read", &TierSpec::read_rate, kPacedKinds},
     Option{"write", &TierSpec::write_rate, kPacedKinds},

@@ -39,7 +39,7 @@ std::string_view example(TierKind kind) {
 
 // ---- The kind
 
-// How many letters have to be typed differently to get from one word to the other.
+// Returns the Levenshtein distance of two words.
 unsigned edit_distance(std::string_view a, std::string_view b) {
   std::vector<unsigned> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0u);
@@ -58,7 +58,7 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
 Error unknown_kind(std::string_view word) {
   std::vector<std::string_view> names;
   for (const TierKind kind : spec::kKinds) names.push_back(to_string(kind));
-  // The distance is quadratic, and nobody means `dram` by a page of text.
+  // Long text is cut, because computing the distance takes quadratic time.
   const std::string_view start = word.substr(0, 32);
   const auto closest = *std::min_element(names.begin(), names.end(), [&](auto a, auto b) {
     return edit_distance(start, a) < edit_distance(start, b);
@@ -81,13 +81,13 @@ struct Parts {
   std::string_view where, size, options;
 };
 
-// The text behind `colon` as size and options. The size ends at the first comma.
+// Splits the text behind `colon` into size and options. The size ends at the first comma.
 Parts split_at(std::string_view text, std::size_t colon) {
   const std::size_t comma = std::min(text.find(',', colon), text.size());
   return {text.substr(0, colon), text.substr(colon + 1, comma - colon - 1), text.substr(comma)};
 }
 
-// A path may hold colons and commas, so the size is the last `:SIZE` that can be read.
+// A path may hold colons and commas, so the size is the last `:SIZE` that parses.
 std::optional<Parts> split_path(std::string_view text) {
   for (std::size_t colon = text.rfind(':'); colon != text.npos; colon = text.rfind(':', colon - 1)) {
     const Parts parts = split_at(text, colon);

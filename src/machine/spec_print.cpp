@@ -19,7 +19,7 @@ std::string node_list(const std::vector<NodeWeight>& nodes) {
   return text;
 }
 
-// Options at their default are left out: the text is canonical.
+// Options at their default are omitted, so that the text is canonical.
 std::string option_text(const spec::Option& option, const TierSpec& spec) {
   return std::visit(
       [&](auto field) {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <vector>
 
+#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
-#include "kernels/cpu/math/loops.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {

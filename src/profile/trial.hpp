@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "kernels/kernel.hpp"
+#include "backends/kernel.hpp"
 #include "profile/samples.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"

@@ -1,4 +1,4 @@
-// Dax tier: persistent or CXL memory, mapped from a file or from a /dev/dax device.
+// A dax tier is persistent or CXL memory, mapped from a file or from a /dev/dax device.
 #pragma once
 
 #include <memory>

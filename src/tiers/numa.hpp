@@ -1,4 +1,4 @@
-// Numa tier: memory bound to nodes of the computer.
+// A numa tier is memory bound to NUMA nodes of the computer.
 #pragma once
 
 #include <memory>

@@ -11,7 +11,7 @@
 namespace terrace {
 namespace {
 
-// A spec made by a program has passed no parser: it is held to the same rules by reading its text.
+// A spec built by a program has not been parsed; printing and parsing it applies the same rules.
 Result<void> validate(const TierSpec& spec) {
   const auto read = parse_tier_spec(to_string(spec));
   if (!read) return read.error();

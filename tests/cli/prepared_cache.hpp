@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "exec/workload.hpp"
+#include "pipeline/workload.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
 

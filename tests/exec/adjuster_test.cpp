@@ -1,4 +1,4 @@
-#include "exec/adjuster.hpp"
+#include "train/adjuster.hpp"
 
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"

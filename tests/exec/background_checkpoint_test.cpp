@@ -5,9 +5,9 @@
 #include <atomic>
 #include <thread>
 
-#include "exec/checkpoint_source.hpp"
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"
+#include "train/checkpoint_source.hpp"
 
 namespace terrace {
 namespace {

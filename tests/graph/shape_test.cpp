@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/checked_size.hpp"
-#include "graph/signature.hpp"
+#include "nn/signature.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace {

@@ -1,7 +1,7 @@
 // Training in less memory than the largest kernel of the graph takes.
 #include <gtest/gtest.h>
 
-#include "exec/pipeline.hpp"
+#include "pipeline/pipeline.hpp"
 #include "split/nets.hpp"
 
 namespace terrace {

@@ -1,0 +1,100 @@
+#include "pipeline/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "pipeline/measuring.hpp"
+#include "plan/reach.hpp"
+#include "profile/kernel_key.hpp"
+#include "profile/roofline.hpp"
+
+namespace terrace {
+namespace {
+
+/// In the cache folder.
+std::optional<ProfileStore> open_store(const Told& progress) {
+  const auto file = profile_store_file();
+  if (!file) return progress(file.error().message), std::nullopt;
+  return open_profile_store(*file, progress);
+}
+
+}  // namespace
+
+Result<void> require_least(const Workload& workload, Bytes fast) {
+  const LeastBudget least = least_budget(workload.graph(), workload.machine);
+  if (fast >= least.bytes) return {};
+  const std::string user = least.kernel ? "kernel " + workload.graph()[least.kernel].name
+                                        : std::string("what goes into a step and comes out of it");
+  return Error{
+      ErrorCode::too_large,
+      fmt::format("{} of {} needs {} of fast memory at once and {} is given, {} are missing: give at "
+                  "least {}, or take a smaller batch{}",
+                  user, workload.graph().name, readable(least.bytes), readable(fast),
+                  readable(least.bytes - fast), to_string(least.bytes),
+                  workload.not_split.empty() ? "" : fmt::format(" ({})", workload.not_split))};
+}
+
+Result<std::filesystem::path> profile_store_file() {
+  auto folder = cache_folder();
+  if (!folder) return folder;
+  return *folder / "profiles.sqlite";
+}
+
+Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& budget, const Told& progress) {
+  if (auto enough = require_least(workload, budget[0]); !enough) return enough.error();
+  if (!workload.here) return estimate(workload.graph(), workload.machine);
+  auto store = open_store(progress);
+  MeasureOptions options = measure_within(workload.machine, budget);
+  options.threads = workload.program.threads;
+  options.store = store ? &*store : nullptr;
+  options.progress = [&](const MeasureProgress& done) {
+    progress(fmt::format("measuring kernels, {}/{}", done.done, done.all));
+  };
+  options.told = progress;
+  return measure(workload.graph(), workload.machine, options);
+}
+
+void remember_accesses(const Program& program, const KernelAccesses& counted, const Told& progress) {
+  auto store = open_store(progress);
+  if (!store) return;
+  const std::string compute = compute_key(program.threads);
+  std::set<std::string> saved;
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    const std::string key = kernel_key(program.graph, program.graph.kernels[i]);
+    if (saved.insert(key).second) store->save_accesses(key, compute, counted[i]);
+  }
+}
+
+Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
+                        std::string_view planner) {
+  const auto start = std::chrono::steady_clock::now();
+  auto plan = make_plan(planner, {workload.graph(), workload.machine, profile, budget});
+  if (!plan) return plan.error();
+  trim_budget(workload.graph(), workload.machine, *plan);
+  auto verified = verify(workload.graph(), workload.machine, *std::move(plan));
+  if (!verified) return verified.error();
+  return Planned{*std::move(verified), budget[0], least_budget(workload.graph(), workload.machine),
+                 std::chrono::steady_clock::now() - start};
+}
+
+std::optional<Seconds> slow_only(const Workload& workload, const Profile& profile) {
+  const auto& tiers = workload.machine.tiers;
+  std::uint32_t slowest = static_cast<std::uint32_t>(tiers.size()) - 1;
+  while (slowest > 0 && !tiers[slowest].addressable) --slowest;
+  if (slowest == 0) return std::nullopt;
+  const KernelClock clock(workload.graph(), workload.machine, profile);
+  Seconds sum{0};
+  for (std::uint32_t i = 0; i < workload.graph().kernels.size(); ++i) {
+    const std::vector<TierId> there(operand_count(workload.graph().kernels[i]), TierId{slowest});
+    Seconds best = Seconds::max();
+    for (std::uint32_t variant = 0; variant < profile.kernels[i].variants.size(); ++variant)
+      best = std::min(best, clock.time({i}, variant, there));
+    sum += best;
+  }
+  return sum;
+}
+
+}  // namespace terrace
