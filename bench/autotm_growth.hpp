@@ -73,7 +73,7 @@ class ChainGraph {
   void add(const std::vector<TensorId>& inputs, const std::vector<TensorId>& outputs, Phase phase) {
     Kernel kernel;
     kernel.name = "k" + std::to_string(graph_.kernels.size());
-    kernel.foreign = "layer";
+    kernel.operation = "layer";
     kernel.phase = phase;
     const auto whole = [&](TensorId id) { return Operand{id, graph_[id].shape, graph_[id].bytes, {}}; };
     for (const TensorId id : inputs) kernel.inputs.push_back(whole(id));

@@ -9,9 +9,9 @@
 #include <optional>
 
 #include "graph/passes.hpp"
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/autotm/program.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/model/program.hpp"
+#include "planners/autotm/solver/fast.hpp"
 #include "report.hpp"
 #include "terrace/lifetimes.hpp"
 
@@ -129,7 +129,7 @@ inline json solve_ours(const autotm::Instance& instance, double gap, Seconds lim
 /// Null where there is no CBC in this build or it was not to be asked. Without a solution its gap is null.
 inline json solve_cbc(const PlanRequest& request, const autotm::Instance& instance, double gap,
                       Seconds limit) {
-  if (!autotm::has_cbc() || limit.count() <= 0) return nullptr;
+  if (!optim::has_cbc() || limit.count() <= 0) return nullptr;
   Outcome outcome;
   bool found = false;
   outcome.seconds = seconds_of([&] {

@@ -1,7 +1,7 @@
 // Where a simulated step loses time against one with everything in fast memory.
 #pragma once
 
-#include "planners/sentinel/units.hpp"
+#include "migration/units.hpp"
 #include "sentinel_simulated.hpp"
 #include "terrace/simulate.hpp"
 
@@ -30,11 +30,11 @@ inline Losses losses(const Simulated& on, const PlanRequest& request, const Plan
 
 /// Of the bytes live at once: the most of tensors that only one layer uses.
 inline double short_lived_share(const Simulated& on, const PlanRequest& request) {
-  const sentinel::StepView view(request);
+  const migration::StepView view(request);
   std::vector<double> live(view.kernels() + 1);
   for (std::uint32_t i = 0; i < request.graph.tensors.size(); ++i) {
     const Lifetime& lifetime = view.lifetimes[{i}];
-    if (!lifetime.used || !sentinel::is_short_lived(view, {i})) continue;
+    if (!lifetime.used || !migration::is_short_lived(view, {i})) continue;
     for (std::uint32_t k = lifetime.first; k <= lifetime.last; ++k)
       live[k] += static_cast<double>(request.graph.tensors[i].bytes.count);
   }

@@ -50,7 +50,7 @@ function(terrace_link_dependencies target)
   endif()
   if(CBC_LIBRARY AND CBC_INCLUDE_FOLDER)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${CBC_LIBRARY}> $<INSTALL_INTERFACE:CbcSolver>)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/planners/autotm/cbc.cpp PROPERTIES
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/optim/cbc.cpp PROPERTIES
                                 COMPILE_DEFINITIONS TERRACE_HAS_CBC=1 COMPILE_OPTIONS "-isystem;${CBC_INCLUDE_FOLDER}")
   endif()
   # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.

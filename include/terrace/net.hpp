@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "terrace/graph.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 
@@ -152,8 +153,8 @@ class Net {
   /// Fills in layer, phase and work, and appends the kernel. pre: it has a name
   void emit(Kernel kernel);
   /// The same shape out as in; may work in place.
-  Value unary(Operation operation, Value x, Attributes attributes = {});
-  Value binary(Operation operation, Value a, Value b, Attributes attributes);
+  Value unary(Operation operation, Value x, const OperationAttributes& attributes = {});
+  Value binary(Operation operation, Value a, Value b, const OperationAttributes& attributes);
   std::string kernel_name(Operation operation);
   Value pool(Operation operation, Value x, const Pool& options);
   Value convolution(Operation operation, std::string_view name, Value x, std::int64_t channels,

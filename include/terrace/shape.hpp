@@ -11,7 +11,7 @@
 
 namespace terrace {
 
-enum class DataType : std::uint8_t { f32, bf16, i32, u8 };
+enum class DataType : std::uint8_t { f32, bf16, i32, u8, f16, f64, i64 };
 
 Bytes size_of(DataType type);
 std::string_view to_string(DataType type);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -10,7 +11,6 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "pipeline/fast_budget.hpp"
 #include "pipeline/pipeline.hpp"
 
@@ -117,8 +117,7 @@ void run_advise(const Request& request) {
   there.budget[0] = answer.fast;
   const ShadowPrices shadow = shadow_prices(there, answer.plan->plan(), planner);
   line.clear();
-  const AdviceReport report{request.model,
-                            batch_of(request.model, request.options),
+  const AdviceReport report{request,
                             planner,
                             workload.machine,
                             adviser.peak(),

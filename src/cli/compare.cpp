@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -8,7 +9,6 @@
 
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/table.hpp"
 #include "terrace/error.hpp"
@@ -109,9 +109,8 @@ void print_splits(const std::vector<PlanRow>& rows) {
 
 void print(const Request& request, const Workload& workload, const std::vector<PlanRow>& rows) {
   using Align = Table::Align;
-  fmt::print("{} with batch {} on {}: a peak of {}, the least budget {}\n\n", request.model,
-             batch_of(request.model, request.options), workload.machine.name, readable(workload.peak),
-             readable(least_budget(workload.graph(), workload.machine).bytes));
+  fmt::print("{} on {}: a peak of {}, the least budget {}\n\n", request.title(), workload.machine.name,
+             readable(workload.peak), readable(least_budget(workload.graph(), workload.machine).bytes));
   std::vector<Table::Column> columns{{"fast", Align::right}, {"planner"}, {"step s", Align::right}};
   if (request.real) columns.push_back({"measured s", Align::right});
   for (const char* title : {"bound s", "gap", "moved", "exposed s"}) columns.push_back({title, Align::right});

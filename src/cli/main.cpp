@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
@@ -54,6 +55,7 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   terrace::cli::add_doctor(app);
   terrace::cli::add_models(app);
+  terrace::cli::add_graph(app);
 #ifdef TERRACE_HAS_CPU_KERNELS
   terrace::cli::add_calibrate(app);
   terrace::cli::add_train(app);

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/replace_file.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/plan_report.hpp"
 
 namespace terrace::cli {
@@ -61,9 +61,8 @@ void print_summary(const Request& request, const Made& made) {
   const auto row = [](std::string_view name, const std::string& value) {
     fmt::print("{:<14} {}\n", name, value);
   };
-  row("plan", fmt::format("{} with batch {} on {}, by {}: {} instructions, verified", request.model,
-                          batch_of(request.model, request.options), machine.name, plan.planner,
-                          plan.instructions.size()));
+  row("plan", fmt::format("{} on {}, by {}: {} instructions, verified", request.title(), machine.name,
+                          plan.planner, plan.instructions.size()));
   row("times", made.measured ? "of kernels measured on this computer" : "estimated from the machine");
   row("graph peak", readable(made.workload.peak));
   row("budget", fmt::format("{} of {}; the least is {}{}", readable(made.row.fast), machine.tiers[0].name,

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/median.hpp"
-#include "cli/model_batch.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -100,7 +99,7 @@ std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak) {
 
 nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row) {
   nlohmann::json json = {{"model", options.model},
-                         {"batch", batch_of(options.model, options.options)},
+                         {"batch", options.batch_json()},
                          {"machine", workload.machine.name},
                          {"planner", row.planner},
                          {"budget_bytes", row.fast.count},

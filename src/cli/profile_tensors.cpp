@@ -58,7 +58,7 @@ KernelAccesses count_where_possible(Program program, TensorProfile& profile, Pro
 
 TensorProfile measure(const ProfileRequest& request, ProgressLine& line) {
   line.show("building and choosing layouts");
-  const Graph graph = expect(build_model(request.model, request.options));
+  const Graph graph = request.training_graph();
   Program program = aligned(expect(compile(graph, request.threads)), kPage);
   const Graph compiled = program.graph;
   TensorProfile profile;

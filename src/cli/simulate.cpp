@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/plan_report.hpp"
 
 namespace terrace::cli {
@@ -43,7 +43,7 @@ nlohmann::json to_json(const Request& request, const Plan& plan, const Simulated
   const Timeline& timeline = simulated.timeline;
   return {{"plan", request.plan},
           {"model", request.model},
-          {"batch", batch_of(request.model, request.options)},
+          {"batch", request.batch_json()},
           {"machine", machine.name},
           {"planner", plan.planner},
           {"predicted_step_seconds", timeline.step.count()},

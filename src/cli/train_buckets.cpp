@@ -86,7 +86,7 @@ std::optional<Lengths> lengths_of(const TrainRequest& request) {
   if (request.options.sequence)
     throw BadInput("--sequence gives all sequences one length and --lengths many: leave one of them out");
   if (!sequence_axis(request.model)) {
-    expect(build_model(request.model, request.options));
+    request.training_graph();
     throw BadInput(fmt::format("{} has no sequences: leave out --lengths", request.model));
   }
   return expect(Lengths::read(request.lengths));

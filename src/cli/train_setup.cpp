@@ -3,11 +3,11 @@
 #include "base/replace_file.hpp"
 #include "base/similar.hpp"
 #include "cli/command.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
 #include "nn/models/sequence.hpp"
+#include "terrace/operation.hpp"
 #include "train/padded_data.hpp"
 #include "train/picture_data.hpp"
 #include "train/synthetic_data.hpp"
@@ -18,9 +18,17 @@ namespace {
 /// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
 float usual_rate(const Graph& graph) {
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::adam) return 1e-3F;
+    if (operation_of(kernel) == Operation::adam) return 1e-3F;
   }
   return 1e-2F;
+}
+
+/// Of a graph file's first input: by custom, how many samples a step takes.
+std::int64_t leading_extent(const Graph& graph) {
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.kind == TensorKind::input && tensor.shape.rank() > 0) return tensor.shape[0];
+  }
+  return 1;
 }
 
 std::string models_for_fashion_mnist() {
@@ -38,6 +46,12 @@ void check_files(const TrainRequest& request) {
 }
 
 void check_data_options(const TrainRequest& request) {
+  if (request.evaluate && request.is_file()) {
+    throw BadInput(
+        fmt::format("--evaluate needs the network without its training, which {} does not hold: name a "
+                    "model of the zoo",
+                    request.model));
+  }
   if (request.data == "fashion-mnist") return;
   if (request.evaluate)
     throw BadInput("--evaluate needs pictures whose classes are known: add --data fashion-mnist");
@@ -151,7 +165,7 @@ TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
   const Graph graph = setup.lengths ? largest_graph(request, *setup.lengths) : request.training_graph();
   check_files(request);
   if (!request.checkpoint.empty()) setup.checkpoint = checkpoint_file(request);
-  setup.batch = batch_of(request.model, request.options);
+  setup.batch = request.batch().value_or(leading_extent(graph));
   setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
   set_up_data(request, graph, setup, line);
   const TrainerOptions options{.seed = request.seed, .learning_rate = setup.learning_rate};

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/workload_options.hpp"
 
 namespace terrace::cli {
@@ -48,14 +48,10 @@ nlohmann::json to_json(const Request& request, const Workload& workload, const P
                     {"instruction", violation.instruction},
                     {"reason", violation.reason}});
   }
-  return {{"plan", request.plan},
-          {"model", request.model},
-          {"batch", batch_of(request.model, request.options)},
-          {"machine", workload.machine.name},
-          {"planner", plan.planner},
-          {"instructions", plan.instructions.size()},
-          {"safe", found.empty()},
-          {"violations", list}};
+  return {{"plan", request.plan},          {"model", request.model},
+          {"batch", request.batch_json()}, {"machine", workload.machine.name},
+          {"planner", plan.planner},       {"instructions", plan.instructions.size()},
+          {"safe", found.empty()},         {"violations", list}};
 }
 
 void run_verify(const Request& request) {

@@ -1,5 +1,6 @@
 #include "cli/workload_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/similar.hpp"
@@ -10,13 +11,6 @@
 
 namespace terrace::cli {
 
-Graph WorkloadOptions::training_graph() const {
-  ModelOptions chosen = options;
-  if (optimizer == "sgd") chosen.optimizer = Optimizer{.kind = Optimizer::Kind::sgd};
-  if (optimizer == "adam") chosen.optimizer = Optimizer{.kind = Optimizer::Kind::adam};
-  return expect(build_model(model, chosen));
-}
-
 WorkloadRequest WorkloadOptions::on(const Graph& graph, ProgressLine& line) const {
   return {graph, threads, machine, slow, shown_on(line)};
 }
@@ -25,26 +19,30 @@ Told shown_on(ProgressLine& line) {
   return [&line](const std::string& text) { line.show(text); };
 }
 
-void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given) {
+void add_graph_options(CLI::App& command, ModelChoice& choice, ModelIs given) {
   command
-      .add_option(given == ModelIs::argument ? "model" : "--model", options.model,
-                  "Name of the network: see terrace models")
-      ->type_name("MODEL")
+      .add_option(given == ModelIs::argument ? "model" : "--model", choice.model,
+                  "Name of the network (see terrace models), or a file that terrace graph wrote")
+      ->type_name("MODEL|FILE")
       ->required();
-  command.add_option("--batch", options.options.batch, "Samples per step (default: the model's own)")
+  command.add_option("--batch", choice.options.batch, "Samples per step (default: the model's own)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
-  command.add_option("--sequence", options.options.sequence, "Tokens in a row, for models of sequences")
+  command.add_option("--sequence", choice.options.sequence, "Tokens in a row, for models of sequences")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
   command
-      .add_option("--micro-batches", options.options.micro_batches,
+      .add_option("--micro-batches", choice.options.micro_batches,
                   "Equal parts that a batch is worked on in, one after the other (default: 1)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
-  command.add_option("--optimizer", options.optimizer, "sgd or adam (default: the model's own)")
+  command.add_option("--optimizer", choice.optimizer, "sgd or adam (default: the model's own)")
       ->type_name("NAME")
       ->check(one_of({"sgd", "adam"}));
+}
+
+void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given) {
+  add_graph_options(command, options, given);
   command
       .add_option("--threads", options.threads, "Threads to compute with (default: all this process may use)")
       ->type_name("N")

@@ -1,5 +1,4 @@
 #include "base/fingerprint.hpp"
-#include "nn/attribute_fields.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace {
@@ -24,12 +23,22 @@ class GraphHash {
     hash_.add(shape.rank());
     for (const std::int64_t extent : shape) hash_.add(extent);
   }
-  void add(const Window::Pair& pair) {
-    for (const std::int64_t extent : pair) hash_.add(extent);
+  void add(const std::vector<std::int64_t>& numbers) {
+    hash_.add(numbers.size());
+    for (const std::int64_t number : numbers) hash_.add(number);
   }
+  void add(const std::string& text) { hash_.add(text); }
   template <class Number>
   void add(Number value) requires std::is_arithmetic_v<Number> {
     hash_.add(value);
+  }
+  void add(const Attributes& attributes) {
+    hash_.add(attributes.size());
+    for (const Attribute& attribute : attributes) {
+      hash_.add(attribute.name);
+      hash_.add(attribute.value.index());
+      std::visit([&](const auto& value) { add(value); }, attribute.value);
+    }
   }
 
   void add(const Tensor& tensor) {
@@ -62,10 +71,8 @@ class GraphHash {
   }
 
   void add(const Kernel& kernel) {
-    hash_.add(static_cast<unsigned>(kernel.operation));
-    hash_.add(kernel.foreign);
-    std::visit([&](const auto& held) { for_each_field(held, [&](const char*, const auto& v) { add(v); }); },
-               kernel.attributes);
+    hash_.add(kernel.operation);
+    add(kernel.attributes);
     add(kernel.inputs);
     add(kernel.outputs);
     hash_.add(kernel.workspace.index);

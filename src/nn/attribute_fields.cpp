@@ -2,7 +2,7 @@
 
 namespace terrace {
 
-Attributes default_attributes(Operation operation) {
+OperationAttributes default_attributes(Operation operation) {
   switch (operation) {
     case Operation::conv2d:
     case Operation::conv2d_backward_data:

@@ -1,5 +1,5 @@
-// The one list of what each attribute struct holds, for all that walks over attributes: reading, writing and
-// checking them.
+// The one list of what each attribute struct holds, for all that walks over attributes: to and from
+// the plain values of a graph.
 #pragma once
 
 #include <tuple>
@@ -87,8 +87,5 @@ void for_each_field(Struct& attributes, Visit visit) {
   std::apply([&](const auto&... field) { (visit(field.name, attributes.*field.member), ...); },
              kFields<std::remove_const_t<Struct>>);
 }
-
-/// The attributes an operation has, with their defaults.
-Attributes default_attributes(Operation operation);
 
 }  // namespace terrace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -67,8 +68,8 @@ void Differentiation::contribute(const Operand& input, Value part) {
     return;
   }
   // Both sums and their parts may be read by others too: whether this works in place is decided later.
-  Kernel sum =
-      start(Operation::add, AddAttributes{}, {view({gradient->value.tensor, input.shape}), view(part)});
+  Kernel sum = start(Operation::add, to_attributes(AddAttributes{}),
+                     {view({gradient->value.tensor, input.shape}), view(part)});
   sum.in_place = {{0, 0}, {1, 0}};
   gradient = Found{gradient_output(sum, input), net_.layer_};
   finish(std::move(sum));
@@ -77,7 +78,7 @@ void Differentiation::contribute(const Operand& input, Value part) {
 Kernel Differentiation::start(Operation operation, const Attributes& attributes,
                               std::vector<Operand> inputs) const {
   Kernel kernel;
-  kernel.operation = operation;
+  kernel.operation = to_string(operation);
   kernel.attributes = attributes;
   kernel.inputs = std::move(inputs);
   return kernel;
@@ -91,7 +92,7 @@ Value Differentiation::gradient_output(Kernel& kernel, const Operand& input) {
 }
 
 void Differentiation::finish(Kernel kernel) {
-  kernel.name = net_.kernel_name(kernel.operation);
+  kernel.name = net_.kernel_name(operation_of(kernel));
   net_.emit(std::move(kernel));
 }
 
@@ -103,14 +104,14 @@ void Differentiation::visit(const Kernel& forward) {
   if (!reached) return;
   net_.layer_ = forward.layer;
   const Operand& out = forward.outputs[0];
-  const bool can_be_loss =
-      forward.operation == Operation::cross_entropy || forward.operation == Operation::binary_cross_entropy;
+  const bool can_be_loss = operation_of(forward) == Operation::cross_entropy ||
+                           operation_of(forward) == Operation::binary_cross_entropy;
   if (is_loss && !can_be_loss)
-    net_.fail(std::string(to_string(forward.operation)) + " is no loss: give backward the losses one by one");
+    net_.fail(forward.operation + " is no loss: give backward the losses one by one");
   if (can_be_loss && has_gradient(out))
     net_.fail("a loss is the end: nothing computed from " + net_.graph_[out.tensor].name +
               " can be differentiated");
-  switch (forward.operation) {
+  switch (operation_of(forward)) {
     case Operation::cross_entropy:
       return loss(forward, Operation::cross_entropy_backward);
     case Operation::binary_cross_entropy:
@@ -160,8 +161,7 @@ void Differentiation::visit(const Kernel& forward) {
     case Operation::lstm:
       return lstm(forward);
     default:
-      net_.fail(std::string(to_string(forward.operation)) +
-                " cannot be differentiated: build the net for training");
+      net_.fail(forward.operation + " cannot be differentiated: build the net for training");
   }
 }
 
@@ -206,12 +206,13 @@ void Differentiation::window(const Kernel& forward, Operation data, Operation we
 }
 
 void Differentiation::matmul(const Kernel& forward) {
-  const auto& options = std::get<MatmulAttributes>(forward.attributes);
+  const auto& options = attributes_as<MatmulAttributes>(forward);
   const bool ta = options.transpose_a, tb = options.transpose_b;
   const Operand &a = forward.inputs[0], &b = forward.inputs[1], dy = view(gradient_of(forward.outputs[0]));
   const auto gradient = [&](const Operand& of, const Operand& left, bool tl, const Operand& right, bool tr) {
     if (!wants(of)) return;
-    Kernel kernel = start(Operation::matmul, MatmulAttributes{tl, tr, options.scale}, {left, right});
+    Kernel kernel =
+        start(Operation::matmul, to_attributes(MatmulAttributes{tl, tr, options.scale}), {left, right});
     const Value part = gradient_output(kernel, of);
     finish(std::move(kernel));
     contribute(of, part);
@@ -222,7 +223,7 @@ void Differentiation::matmul(const Kernel& forward) {
 }
 
 void Differentiation::pooling(const Kernel& forward) {
-  const bool is_max = forward.operation == Operation::max_pool2d;
+  const bool is_max = operation_of(forward) == Operation::max_pool2d;
   std::vector<Operand> inputs{view(gradient_of(forward.outputs[0]))};
   if (is_max) inputs.push_back(forward.outputs[1]);
   Kernel kernel = start(is_max ? Operation::max_pool2d_backward : Operation::avg_pool2d_backward,
@@ -235,7 +236,7 @@ void Differentiation::pooling(const Kernel& forward) {
 void Differentiation::normalisation(const Kernel& forward, Operation backward) {
   const auto &in = forward.inputs, &out = forward.outputs;
   std::vector<Operand> inputs{view(gradient_of(out[0])), in[0], out[1], out[2], in[1]};
-  if (backward == Operation::batch_norm_backward && std::get<NormAttributes>(forward.attributes).relu) {
+  if (backward == Operation::batch_norm_backward && attributes_as<NormAttributes>(forward).relu) {
     inputs.push_back(out.back());
   }
   Kernel kernel = start(backward, forward.attributes, std::move(inputs));
@@ -248,7 +249,7 @@ void Differentiation::normalisation(const Kernel& forward, Operation backward) {
 
 void Differentiation::addition(const Kernel& forward) {
   Value dy = gradient_of(forward.outputs[0]);
-  if (std::get<AddAttributes>(forward.attributes).relu) {
+  if (attributes_as<AddAttributes>(forward).relu) {
     Kernel kernel = start(Operation::relu_backward, {}, {view(dy), forward.outputs[0]});
     kernel.in_place = {{0, 0}};
     dy = gradient_output(kernel, forward.outputs[0]);
@@ -281,7 +282,7 @@ void Differentiation::concat(const Kernel& forward) {
 }
 
 void Differentiation::heads(const Kernel& forward) {
-  const bool split = forward.operation == Operation::split_heads;
+  const bool split = operation_of(forward) == Operation::split_heads;
   std::vector<Operand> inputs;
   for (const Operand& out : forward.outputs) {
     check(has_gradient(out), "every part of split heads is used");

@@ -55,6 +55,8 @@ Graph Net::finish() && {
   // What can still be wrong is how things were named.
   if (const auto valid = validate(graph_); !valid)
     throw GraphError(fmt::format("{}: {}", graph_.name, valid.error().message));
+  if (const auto known = check_operations(graph_); !known)
+    throw GraphError(fmt::format("{}: {}", graph_.name, known.error().message));
   return std::move(graph_);
 }
 
@@ -131,28 +133,28 @@ void Net::emit(Kernel kernel) {
 }
 
 Value Net::make(Kernel kernel, const Shape& shape) {
-  kernel.name = kernel_name(kernel.operation);
+  kernel.name = kernel_name(operation_of(kernel));
   const Value out{new_tensor(kernel.name, shape, TensorKind::activation), shape};
   kernel.outputs.insert(kernel.outputs.begin(), operand(out));
   emit(std::move(kernel));
   return out;
 }
 
-Value Net::unary(Operation operation, Value x, Attributes attributes) {
+Value Net::unary(Operation operation, Value x, const OperationAttributes& attributes) {
   Kernel kernel;
-  kernel.operation = operation;
-  kernel.attributes = std::move(attributes);
+  kernel.operation = to_string(operation);
+  kernel.attributes = to_attributes(attributes);
   kernel.inputs = {operand(x)};
   kernel.in_place = {{0, 0}};
   return make(std::move(kernel), x.shape);
 }
 
-Value Net::binary(Operation operation, Value a, Value b, Attributes attributes) {
+Value Net::binary(Operation operation, Value a, Value b, const OperationAttributes& attributes) {
   require(a.shape == b.shape, fmt::format("{} wants equal shapes, not {} and {}", to_string(operation),
                                           to_string(a.shape), to_string(b.shape)));
   Kernel kernel;
-  kernel.operation = operation;
-  kernel.attributes = std::move(attributes);
+  kernel.operation = to_string(operation);
+  kernel.attributes = to_attributes(attributes);
   kernel.inputs = {operand(a), operand(b)};
   kernel.in_place = {{0, 0}, {1, 0}};
   return make(std::move(kernel), a.shape);

@@ -21,8 +21,8 @@ Value Net::matmul(Value a, Value b, const MatmulAttributes& options) {
   out[rows] = a.shape[options.transpose_a ? columns : rows];
   out[columns] = b.shape[options.transpose_b ? rows : columns];
   Kernel kernel;
-  kernel.operation = Operation::matmul;
-  kernel.attributes = options;
+  kernel.operation = to_string(Operation::matmul);
+  kernel.attributes = to_attributes(options);
   kernel.inputs = {operand(a), operand(b)};
   return make(std::move(kernel), out);
 }
@@ -46,8 +46,8 @@ Value Net::pool(Operation operation, Value x, const Pool& options) {
     out[2 + axis] = room / window.stride[axis] + 1;
   }
   Kernel kernel;
-  kernel.operation = operation;
-  kernel.attributes = window;
+  kernel.operation = to_string(operation);
+  kernel.attributes = to_attributes(window);
   kernel.inputs = {operand(x)};
   if (operation == Operation::max_pool2d && mode_ == Mode::training) {
     const auto name = unique_name(fmt::format("{}:winners", graph_.layers[layer_]));
@@ -89,8 +89,8 @@ Value Net::concat(const std::vector<Value>& parts, std::int64_t axis) {
   const auto along = static_cast<std::size_t>(axis);
   out[along] = 0;
   Kernel kernel;
-  kernel.operation = Operation::concat;
-  kernel.attributes = ConcatAttributes{axis};
+  kernel.operation = to_string(Operation::concat);
+  kernel.attributes = to_attributes(ConcatAttributes{axis});
   for (const Value& part : parts) {
     Shape rest = part.shape;
     require(rest.rank() == out.rank(), "concat wants parts of one rank");
@@ -110,10 +110,10 @@ std::vector<Value> Net::split_heads(Value x, const HeadsAttributes& options) {
                       options.heads));
   const Shape part{x.shape[0], options.heads, x.shape[1], x.shape[2] / (options.parts * options.heads)};
   Kernel kernel;
-  kernel.operation = Operation::split_heads;
-  kernel.attributes = options;
+  kernel.operation = to_string(Operation::split_heads);
+  kernel.attributes = to_attributes(options);
   kernel.inputs = {operand(x)};
-  kernel.name = kernel_name(kernel.operation);
+  kernel.name = kernel_name(operation_of(kernel));
   std::vector<Value> parts;
   for (std::int64_t i = 0; i < options.parts; ++i) {
     parts.push_back({new_tensor(fmt::format("{}.{}", kernel.name, i), part, TensorKind::activation), part});
@@ -127,8 +127,8 @@ Value Net::merge_heads(Value x, std::int64_t heads) {
   require(x.shape.rank() == 4 && x.shape[1] == heads,
           fmt::format("cannot merge {} heads of {}", heads, to_string(x.shape)));
   Kernel kernel;
-  kernel.operation = Operation::merge_heads;
-  kernel.attributes = HeadsAttributes{1, heads};
+  kernel.operation = to_string(Operation::merge_heads);
+  kernel.attributes = to_attributes(HeadsAttributes{1, heads});
   kernel.inputs = {operand(x)};
   return make(std::move(kernel), {x.shape[0], x.shape[2], heads * x.shape[3]});
 }
@@ -145,8 +145,8 @@ Value Net::cross_entropy(Value logits, Value labels, float weight) {
           fmt::format("cross_entropy wants [rows, classes] and i32 [rows], not {} and {}",
                       to_string(logits.shape), to_string(labels.shape)));
   Kernel kernel;
-  kernel.operation = Operation::cross_entropy;
-  kernel.attributes = LossAttributes{0, weight};
+  kernel.operation = to_string(Operation::cross_entropy);
+  kernel.attributes = to_attributes(LossAttributes{0, weight});
   const Shape rows{logits.shape[0]};
   kernel.inputs = {operand(logits), operand(reshape(labels, rows))};
   const auto name = unique_name(fmt::format("{}:log_sum", graph_.layers[layer_]));
@@ -157,8 +157,8 @@ Value Net::cross_entropy(Value logits, Value labels, float weight) {
 Value Net::binary_cross_entropy(Value logits, float target, float weight) {
   require(target >= 0 && target <= 1, fmt::format("a probability of {} is no target", target));
   Kernel kernel;
-  kernel.operation = Operation::binary_cross_entropy;
-  kernel.attributes = LossAttributes{target, weight};
+  kernel.operation = to_string(Operation::binary_cross_entropy);
+  kernel.attributes = to_attributes(LossAttributes{target, weight});
   kernel.inputs = {operand(logits)};
   return make(std::move(kernel), {1});
 }

@@ -72,8 +72,8 @@ Value Net::convolution(Operation operation, std::string_view name, Value x, std:
                      options.kernel[1]};
   const Initial initial = fan_in(weight.elements_from(1));
   Kernel kernel;
-  kernel.operation = operation;
-  kernel.attributes = window;
+  kernel.operation = to_string(operation);
+  kernel.attributes = to_attributes(window);
   kernel.inputs = {operand(x), operand(parameter("weight", weight, options.initial.value_or(initial)))};
   if (options.bias) {
     const Initial bias = options.initial ? kZeros : initial;
@@ -102,7 +102,7 @@ Value Net::linear_with(Value x, Value weight, std::optional<Value> bias) {
   out[out.rank() - 1] = features;
   const std::int64_t rows = x.shape.elements() / std::max<std::int64_t>(x.shape.back(), 1);
   Kernel kernel;
-  kernel.operation = Operation::linear;
+  kernel.operation = to_string(Operation::linear);
   kernel.inputs = {operand(reshape(x, {rows, x.shape.back()})), operand(weight)};
   if (bias) kernel.inputs.push_back(operand(*bias));
   return reshape(make(std::move(kernel), {rows, features}), out);
@@ -116,14 +116,14 @@ Value Net::batch_norm(std::string_view name, Value x, const NormAttributes& opti
   const Value mean{persistent("running_mean", channels, TensorKind::statistics, kZeros), channels};
   const Value variance{persistent("running_var", channels, TensorKind::statistics, kOnes), channels};
   Kernel kernel;
-  kernel.attributes = options;
+  kernel.attributes = to_attributes(options);
   kernel.inputs = {operand(x), operand(gamma), operand(beta), operand(mean), operand(variance)};
   if (mode_ == Mode::inference) {
-    kernel.operation = Operation::batch_norm_inference;
+    kernel.operation = to_string(Operation::batch_norm_inference);
     kernel.in_place = {{0, 0}};
     return make(std::move(kernel), x.shape);
   }
-  kernel.operation = Operation::batch_norm;
+  kernel.operation = to_string(Operation::batch_norm);
   const std::string stem = full_name("batch");
   for (const char* part : {"mean", "variance"}) {
     const TensorId id =
@@ -149,8 +149,8 @@ Value Net::layer_norm(std::string_view name, Value x, float epsilon) {
   const Shape rows{x.shape.elements() / std::max<std::int64_t>(x.shape.back(), 1)};
   const Value gamma = parameter("weight", features, kOnes), beta = parameter("bias", features, kZeros);
   Kernel kernel;
-  kernel.operation = Operation::layer_norm;
-  kernel.attributes = NormAttributes{epsilon, 0, false};
+  kernel.operation = to_string(Operation::layer_norm);
+  kernel.attributes = to_attributes(NormAttributes{epsilon, 0, false});
   const Shape table{rows[0], features[0]};
   kernel.inputs = {operand(reshape(x, table)), operand(gamma), operand(beta)};
   for (const char* part : {"row_mean", "row_deviation"}) {
@@ -169,8 +169,8 @@ Value Net::embedding(std::string_view name, Value indices, std::int64_t rows, st
   Shape out = indices.shape;
   out.push_back(features);
   Kernel kernel;
-  kernel.operation = Operation::embedding;
-  kernel.attributes = EmbeddingAttributes{};
+  kernel.operation = to_string(Operation::embedding);
+  kernel.attributes = to_attributes(EmbeddingAttributes{});
   const Shape flat{indices.shape.elements()};
   kernel.inputs = {operand(parameter("weight", {rows, features}, initial)), operand(reshape(indices, flat))};
   return reshape(make(std::move(kernel), {flat[0], features}), out);
@@ -183,7 +183,7 @@ Value Net::lstm(std::string_view name, Value x, std::int64_t hidden) {
           fmt::format("lstm wants [time, batch, features], not {}", to_string(x.shape)));
   const Initial initial = fan_in(hidden);
   Kernel kernel;
-  kernel.operation = Operation::lstm;
+  kernel.operation = to_string(Operation::lstm);
   kernel.inputs = {operand(x), operand(parameter("weight_ih", {4 * hidden, x.shape[2]}, initial)),
                    operand(parameter("weight_hh", {4 * hidden, hidden}, initial)),
                    operand(parameter("bias", {4 * hidden}, initial))};

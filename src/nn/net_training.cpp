@@ -46,10 +46,10 @@ void Net::update(const Gradients& gradients, const Optimizer& optimizer) {
   for (const auto& [weight, gradient, layer] : gradients) {
     const Value value{weight, graph_[weight].shape};
     Kernel kernel;
-    kernel.operation = optimizer.kind == Optimizer::Kind::adam ? Operation::adam : Operation::sgd;
-    kernel.attributes =
-        OptimizerAttributes{optimizer.momentum, optimizer.beta1,        optimizer.beta2,
-                            optimizer.epsilon,  optimizer.weight_decay, optimizer.decoupled_decay};
+    kernel.operation = to_string(optimizer.kind == Optimizer::Kind::adam ? Operation::adam : Operation::sgd);
+    kernel.attributes = to_attributes(OptimizerAttributes{optimizer.momentum, optimizer.beta1,
+                                                          optimizer.beta2, optimizer.epsilon,
+                                                          optimizer.weight_decay, optimizer.decoupled_decay});
     kernel.inputs = {operand(value), operand(reshape(gradient, value.shape))};
     kernel.outputs = {operand(value)};
     for (const char* state : states_of(optimizer)) {
@@ -59,7 +59,7 @@ void Net::update(const Gradients& gradients, const Optimizer& optimizer) {
       kernel.outputs.push_back(operand({id, value.shape}));
     }
     layer_ = layer;
-    kernel.name = kernel_name(kernel.operation);
+    kernel.name = kernel_name(operation_of(kernel));
     emit(std::move(kernel));
   }
   phase_ = phase;

@@ -1,5 +1,7 @@
 #include "terrace/operation.hpp"
 
+#include <unordered_map>
+
 namespace terrace {
 namespace {
 
@@ -62,10 +64,17 @@ constexpr std::array<std::string_view, kOperations> kNames = {
 std::string_view to_string(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
 
 std::optional<Operation> parse_operation(std::string_view name) {
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == name) return static_cast<Operation>(i);
-  }
-  return std::nullopt;
+  static const auto operations = [] {
+    std::unordered_map<std::string_view, Operation> by_name;
+    for (std::size_t i = 0; i < kNames.size(); ++i) by_name.emplace(kNames[i], static_cast<Operation>(i));
+    return by_name;
+  }();
+  const auto found = operations.find(name);
+  return found == operations.end() ? std::nullopt : std::optional(found->second);
+}
+
+Operation operation_of(const Kernel& kernel) {
+  return parse_operation(kernel.operation).value_or(Operation::custom);
 }
 
 }  // namespace terrace

@@ -103,8 +103,8 @@ void Grouping::add_kernel(CutGroup& group, KernelId id) const {
   const Kernel& kernel = graph_[id];
   const auto shares = shares_of(kernel, group.way);
   if (!shares) {
-    return refuse(group, fmt::format("{} cannot be worked on in parts of {}", to_string(kernel.operation),
-                                     what(group.way)));
+    return refuse(group,
+                  fmt::format("{} cannot be worked on in parts of {}", kernel.operation, what(group.way)));
   }
   group.kernels.push_back({id, resolved(*shares, kernel, group.way)});
   const Shares chosen = group.kernels.back().shares;

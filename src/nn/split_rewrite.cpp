@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "nn/work.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -132,11 +133,12 @@ class Rewriting {
   }
 
   /// A kernel that belongs where `of` does.
-  static Kernel beside(const Kernel& of, Operation operation, Attributes attributes, std::string name) {
+  static Kernel beside(const Kernel& of, Operation operation, const OperationAttributes& attributes,
+                       std::string name) {
     Kernel kernel;
     kernel.name = std::move(name);
-    kernel.operation = operation;
-    kernel.attributes = std::move(attributes);
+    kernel.operation = to_string(operation);
+    kernel.attributes = to_attributes(attributes);
     kernel.layer = of.layer;
     kernel.phase = of.phase;
     return kernel;
@@ -248,10 +250,11 @@ class Rewriting {
 
   /// A part of a table knows which one it is, and all but the first go on with what others looked up.
   static void look_up(Kernel& kernel, const Borders& borders, std::size_t part) {
-    auto* of = std::get_if<EmbeddingAttributes>(&kernel.attributes);
-    if (of == nullptr) return;
-    *of = {borders[part], borders.back()};
-    if (kernel.operation == Operation::embedding && part > 0) kernel.inputs.push_back(kernel.outputs[0]);
+    const Operation operation = operation_of(kernel);
+    const bool embeds = operation == Operation::embedding;
+    if (!embeds && operation != Operation::embedding_backward) return;
+    kernel.attributes = to_attributes(EmbeddingAttributes{borders[part], borders.back()});
+    if (embeds && part > 0) kernel.inputs.push_back(kernel.outputs[0]);
   }
 
   const Graph& from_;

@@ -1,5 +1,7 @@
 #include "nn/split_rules.hpp"
 
+#include "terrace/operation.hpp"
+
 namespace terrace {
 namespace {
 
@@ -23,14 +25,15 @@ Shares all(const Kernel& kernel, Share share) {
 }
 
 bool has_groups(const Kernel& kernel) {
-  const auto* window = std::get_if<Window>(&kernel.attributes);
+  const OperationAttributes attributes = attributes_of(kernel);
+  const auto* window = std::get_if<Window>(&attributes);
   return window != nullptr && window->groups > 1;
 }
 
 std::optional<Shares> by_features(const Kernel& kernel) {
   // A part of the filters belongs to some of the groups, and so would a part of x.
   if (has_groups(kernel)) return std::nullopt;
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::linear:
     case Operation::conv2d:
       return as_many({{kWhole, kRows, kRows}, {kColumns}}, kernel);
@@ -64,7 +67,7 @@ std::optional<Shares> by_features(const Kernel& kernel) {
 /// Batch normalisation is not here: its statistics are of the whole batch. Nor is dropout, whose random
 /// numbers go by an element's place in the tensor.
 std::optional<Shares> by_batch(const Kernel& kernel) {
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::linear:
     case Operation::conv2d:
     case Operation::conv_transpose2d:

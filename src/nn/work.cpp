@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "terrace/operation.hpp"
+
 namespace terrace {
 namespace {
 
@@ -16,7 +18,7 @@ double convolution(const Operand& image, const Operand& filter) {
 
 double matmul(const Kernel& kernel) {
   const auto& a = kernel.inputs[0].shape;
-  const bool transposed = std::get<MatmulAttributes>(kernel.attributes).transpose_a;
+  const bool transposed = attributes_as<MatmulAttributes>(kernel).transpose_a;
   return 2 * elements(kernel.outputs[0]) * static_cast<double>(a[a.rank() - (transposed ? 2 : 1)]);
 }
 
@@ -59,7 +61,7 @@ double pointwise(Operation operation) {
 double flops(const Kernel& kernel) {
   const auto& in = kernel.inputs;
   const auto& out = kernel.outputs;
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::conv2d:
       return convolution(out[0], in[1]);
     case Operation::conv2d_backward_data:
@@ -85,13 +87,13 @@ double flops(const Kernel& kernel) {
       return 2 * lstm(kernel);
     case Operation::max_pool2d:
     case Operation::avg_pool2d: {
-      const auto& window = std::get<Window>(kernel.attributes);
+      const auto& window = attributes_as<Window>(kernel);
       return elements(out[0]) * static_cast<double>(window.kernel[0] * window.kernel[1]);
     }
     case Operation::custom:
       return kernel.flops;
     default:
-      return in.empty() ? 0 : pointwise(kernel.operation) * elements(in[0]);
+      return in.empty() ? 0 : pointwise(operation_of(kernel)) * elements(in[0]);
   }
 }
 
@@ -102,7 +104,7 @@ void count_work(const Graph& graph, Kernel& kernel) {
     for (Operand& operand : *operands) operand.touched = graph[operand.tensor].bytes;
   }
   // Only the rows that are looked up are read.
-  if (kernel.operation == Operation::embedding) {
+  if (operation_of(kernel) == Operation::embedding) {
     kernel.inputs[0].touched = std::min(kernel.inputs[0].touched, kernel.outputs[0].touched);
   }
   kernel.flops = flops(kernel);

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/bound_curve.hpp"
+#include "bounds/curve.hpp"
+#include "planners/autotm/solver/fast.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/similar.hpp"
+#include "migration/variant_choice.hpp"
 #include "planners/autotm/autotm.hpp"
 #include "planners/baselines/cached_arrays.hpp"
 #include "planners/baselines/demand.hpp"
@@ -15,7 +16,6 @@
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/best.hpp"
 #include "planners/sentinel/sentinel.hpp"
-#include "planners/variant_choice.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {

@@ -7,8 +7,6 @@
 #include <iterator>
 #include <string_view>
 
-#include "nn/attribute_fields.hpp"
-
 namespace terrace {
 namespace {
 
@@ -16,13 +14,12 @@ namespace {
 bool changes_time(std::string_view field) { return field != "stream"; }
 
 void add_attributes(std::string& key, const Attributes& attributes) {
-  std::visit(
-      [&key](const auto& some) {
-        for_each_field(some, [&key](std::string_view name, const auto& value) {
-          if (changes_time(name)) fmt::format_to(std::back_inserter(key), " {}={}", name, value);
-        });
-      },
-      attributes);
+  for (const auto& [name, value] : attributes) {
+    if (!changes_time(name)) continue;
+    std::visit([&, &text = name](
+                   const auto& held) { fmt::format_to(std::back_inserter(key), " {}={}", text, held); },
+               value);
+  }
 }
 
 /// `f32[32, 64]abcd@...`, its bytes, and the number of an earlier operand that is the same memory.
@@ -38,7 +35,7 @@ void add_operand(std::string& key, const Graph& graph, const Operand& operand, s
 }  // namespace
 
 std::string kernel_key(const Graph& graph, const Kernel& kernel) {
-  std::string key(to_string(kernel.operation));
+  std::string key = kernel.operation;
   add_attributes(key, kernel.attributes);
   std::vector<TensorId> seen;
   key += " |";

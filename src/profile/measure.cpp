@@ -16,7 +16,8 @@
 #include "profile/measure_placements.hpp"
 #include "profile/roofline.hpp"
 #include "profile/trial.hpp"
-#include "terrace/plan.hpp"
+#include "terrace/graph.hpp"
+#include "terrace/operation.hpp"
 #include "terrace/version.hpp"
 
 namespace terrace {
@@ -36,7 +37,7 @@ PlacedTime with_tiers(PlacedTime time, const Kernel& kernel) {
 }
 
 Result<void> check_measurable(const Graph& graph, const Kernel& kernel, Bytes budget) {
-  if (kernel.operation == Operation::custom) {
+  if (operation_of(kernel) == Operation::custom) {
     return Error{
         ErrorCode::unsupported,
         fmt::format("kernel '{}' is foreign and cannot be run here: estimate its time instead", kernel.name)};

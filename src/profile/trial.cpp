@@ -13,6 +13,7 @@
 #include "base/clock.hpp"
 #include "profile/placements.hpp"
 #include "profile/roofline.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -120,10 +121,10 @@ std::vector<float> draw_numbers() {
 /// How many different integers a kernel understands.
 std::int32_t integer_bound(const Kernel& kernel) {
   const auto indexed = [&](const Operand& table) {
-    const std::int64_t whole = std::get<EmbeddingAttributes>(kernel.attributes).rows;
+    const std::int64_t whole = attributes_as<EmbeddingAttributes>(kernel).rows;
     return static_cast<std::int32_t>(whole > 0 ? whole : table.shape[0]);
   };
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::embedding:
       return indexed(kernel.inputs[0]);
     case Operation::embedding_backward:
@@ -147,6 +148,9 @@ void fill(const Tensor& tensor, const Kernel& kernel, const std::vector<float>& 
                                  integer_bound(kernel), {});
     case DataType::bf16:
       return static_cast<void>(std::memset(at, 0x3C, tensor.bytes.count));  // about a hundredth
+    case DataType::f16:
+    case DataType::f64:
+    case DataType::i64:
     case DataType::u8:
       return static_cast<void>(std::memset(at, 0, tensor.bytes.count));
   }

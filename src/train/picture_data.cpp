@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/check.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -37,7 +38,7 @@ bool is_picture(const Tensor* tensor) {
 }
 
 bool is_loss_of_ten(const Kernel& kernel) {
-  return kernel.operation == Operation::cross_entropy &&
+  return operation_of(kernel) == Operation::cross_entropy &&
          kernel.inputs[0].shape.back() == kFashionMnistClasses;
 }
 

@@ -6,9 +6,9 @@
 
 #include "base/check.hpp"
 #include "base/fingerprint.hpp"
+#include "migration/variant_choice.hpp"
 #include "plan/reach.hpp"
 #include "planners/table.hpp"
-#include "planners/variant_choice.hpp"
 #include "profile/store.hpp"
 #include "profile/tier_sample.hpp"
 #include "terrace/error.hpp"

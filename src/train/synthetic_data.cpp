@@ -5,6 +5,7 @@
 
 #include "backends/cpu/math/random.hpp"
 #include "base/check.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -14,12 +15,12 @@ constexpr std::uint32_t kFirstStream = 1U << 31;
 
 /// How many different integers a kernel knows that reads them from this tensor, if it is one that does.
 std::optional<std::int64_t> range_of(const Kernel& kernel, TensorId id) {
-  const bool embeds = kernel.operation == Operation::embedding;
-  if (!embeds && kernel.operation != Operation::cross_entropy) return std::nullopt;
+  const bool embeds = operation_of(kernel) == Operation::embedding;
+  if (!embeds && operation_of(kernel) != Operation::cross_entropy) return std::nullopt;
   if (kernel.inputs[1].tensor != id) return std::nullopt;
   const Shape& known = kernel.inputs[0].shape;
   if (!embeds) return known.back();
-  const std::int64_t whole = std::get<EmbeddingAttributes>(kernel.attributes).rows;
+  const std::int64_t whole = attributes_as<EmbeddingAttributes>(kernel).rows;
   return whole > 0 ? whole : known[0];
 }
 

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "autotm/rig.hpp"
-#include "planners/autotm/fast.hpp"
+#include "bounds/curve.hpp"
+#include "planners/autotm/solver/fast.hpp"
 #include "planners/baseline_rig.hpp"
-#include "planners/bound_curve.hpp"
 
 namespace terrace {
 namespace {

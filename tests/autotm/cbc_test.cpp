@@ -1,9 +1,9 @@
 // The solver behind the programs, on programs whose answers are known.
 #include <gtest/gtest.h>
 
-#include "planners/autotm/cbc.hpp"
+#include "optim/cbc.hpp"
 
-namespace terrace::autotm {
+namespace terrace::optim {
 namespace {
 
 class Cbc : public testing::Test {
@@ -64,4 +64,4 @@ TEST_F(Cbc, PrintsNothing) {
 }
 
 }  // namespace
-}  // namespace terrace::autotm
+}  // namespace terrace::optim

@@ -1,5 +1,5 @@
 // The inequalities of the overlap, against all sets of moves and all solutions of very small problems.
-#include "planners/autotm/cuts.hpp"
+#include "planners/autotm/solver/cuts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "autotm_fast/random_instance.hpp"
-#include "planners/autotm/reduction.hpp"
+#include "planners/autotm/solver/reduction.hpp"
 
 namespace terrace::autotm {
 namespace {

@@ -1,11 +1,11 @@
-#include "planners/autotm/fast.hpp"
+#include "planners/autotm/solver/fast.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "autotm_fast/random_instance.hpp"
-#include "planners/autotm/cbc.hpp"
+#include "optim/cbc.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -117,7 +117,7 @@ TEST(AutotmFast, PricesSayWhatMemoryIsWorthAtMost) {
 
 /// What prices leave open is proved by the exact program, whose bound is one, too.
 TEST(AutotmFast, ProvesByBranchingWhatPricesCannot) {
-  if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  if (!optim::has_cbc()) GTEST_SKIP() << "this build has no CBC";
   std::uint64_t proved = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "autotm/rig.hpp"
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/autotm/reduction.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/solver/fast.hpp"
+#include "planners/autotm/solver/reduction.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -47,7 +47,7 @@ void compare(const Problem& problem, Formulation formulation, Outcome& outcome) 
 }
 
 TEST(AutotmFast, AgreesWithTheExactProgramOnRandomGraphs) {
-  if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  if (!optim::has_cbc()) GTEST_SKIP() << "this build has no CBC";
   Outcome outcome;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Problem problem(seed, 8);

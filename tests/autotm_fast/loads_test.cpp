@@ -1,4 +1,4 @@
-#include "planners/autotm/loads.hpp"
+#include "optim/range_maximum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/random.hpp"
 
-namespace terrace::autotm {
+namespace terrace::optim {
 namespace {
 
 TEST(Loads, AgreeWithAPlainArray) {
@@ -32,4 +32,4 @@ TEST(Loads, AgreeWithAPlainArray) {
 }
 
 }  // namespace
-}  // namespace terrace::autotm
+}  // namespace terrace::optim

@@ -1,4 +1,4 @@
-#include "planners/autotm/stage.hpp"
+#include "planners/autotm/solver/stage.hpp"
 
 #include <gtest/gtest.h>
 

@@ -64,7 +64,7 @@ TEST(Implementation, OfWideSquareConvolutionsIsWinograds) {
   std::map<Operation, int> winograd;
   for (const Kernel& kernel : graph.kernels) {
     if (!kernel.variants.empty() && kernel.variants[0].name.find("wino") != std::string::npos) {
-      ++winograd[kernel.operation];
+      ++winograd[operation_of(kernel)];
     }
   }
   // All 3x3 convolutions but the three that halve the image.

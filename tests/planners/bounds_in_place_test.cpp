@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/random.hpp"
-#include "plan/bound_prices.hpp"
+#include "bounds/relaxation.hpp"
+#include "migration/plan_writer.hpp"
 #include "plan/step_uses.hpp"
 #include "planners/baseline_rig.hpp"
-#include "planners/plan_writer.hpp"
 #include "support/graph_by_hand.hpp"
 #include "support/random_graph.hpp"
 #include "terrace/planner.hpp"

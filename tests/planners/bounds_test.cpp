@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/random.hpp"
-#include "planners/step_writer.hpp"
+#include "migration/step_writer.hpp"
 #include "support/graph_by_hand.hpp"
 #include "support/random_graph.hpp"
 #include "terrace/planner.hpp"

@@ -89,7 +89,7 @@ class RandomGraph {
   Kernel start(std::uint32_t position) {
     Kernel kernel;
     kernel.name = "kernel" + std::to_string(position);
-    kernel.foreign = "random";
+    kernel.operation = "random";
     kernel.layer = position / 3;
     kernel.phase = position < options_.kernels / 2 ? Phase::forward : Phase::backward;
     kernel.flops = static_cast<double>(below(1000));

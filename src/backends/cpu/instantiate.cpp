@@ -6,6 +6,7 @@
 #include "backends/cpu/onednn_kernel.hpp"
 #include "base/check.hpp"
 #include "graph/variant.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -18,7 +19,7 @@ Desc desc_of(const Graph& graph, const Operand& operand) {
 /// The running statistics of a batch normalisation; the variance without bias, as PyTorch keeps it.
 OneDnnKernel::Extra follow_statistics(const Kernel& kernel) {
   const Shape& x = kernel.inputs[0].shape;
-  const float momentum = std::get<NormAttributes>(kernel.attributes).momentum;
+  const float momentum = attributes_as<NormAttributes>(kernel).momentum;
   const std::int64_t channels = x[1];
   const auto samples = static_cast<float>(x[0] * x[2] * x[3]);
   const float unbiased = samples > 1 ? samples / (samples - 1) : 1;
@@ -40,7 +41,7 @@ OneDnnKernel::Extra clear_state(const Graph& graph, const Kernel& kernel, const 
   const std::size_t workspace = kernel.inputs.size() + kernel.outputs.size();
   const std::size_t begin = recipe.offset(0).count;
   std::vector<Range> ranges{{workspace, begin, recipe.scratch().count - begin}};
-  if (kernel.operation == Operation::lstm_backward) {
+  if (operation_of(kernel) == Operation::lstm_backward) {
     for (std::size_t i = 1; i < kernel.outputs.size(); ++i) {
       ranges.push_back({kernel.inputs.size() + i, 0, graph[kernel.outputs[i].tensor].bytes.count});
     }
@@ -54,7 +55,7 @@ OneDnnKernel::Extra clear_state(const Graph& graph, const Kernel& kernel, const 
 class ConcatBackward : public RunnableKernel {
  public:
   ConcatBackward(const Kernel& kernel, const Descs& descs) {
-    const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(kernel.attributes).axis);
+    const auto axis = static_cast<std::size_t>(attributes_as<ConcatAttributes>(kernel).axis);
     Dims offset(descs.inputs[0].dims().size());
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       const Desc slice = descs.inputs[0].submemory_desc(descs.outputs[i].dims(), offset);
@@ -101,7 +102,7 @@ void add_companions(const Graph& graph, TensorId id, std::vector<TensorId>& comp
            std::find(companions.begin(), companions.end(), other) == companions.end();
   };
   for (const Kernel& kernel : graph.kernels) {
-    if (!keeps_axes(kernel.operation)) continue;
+    if (!keeps_axes(operation_of(kernel))) continue;
     std::vector<TensorId> operands;
     for (const Operand& operand : kernel.inputs) operands.push_back(operand.tensor);
     for (const Operand& operand : kernel.outputs) operands.push_back(operand.tensor);
@@ -148,14 +149,15 @@ Descs descs_of(const Graph& graph, const Kernel& kernel) {
 std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel) {
   if (auto function = own_kernel(graph, kernel)) return std::make_unique<FunctionKernel>(std::move(function));
   const Descs descs = descs_of(graph, kernel);
-  if (kernel.operation == Operation::concat_backward) return std::make_unique<ConcatBackward>(kernel, descs);
+  if (operation_of(kernel) == Operation::concat_backward)
+    return std::make_unique<ConcatBackward>(kernel, descs);
   auto chosen = recipe(kernel, descs);
   check(chosen.has_value(), "every operation but a foreign one has an implementation");
   if (!kernel.variants.empty()) chosen = implemented_as(*chosen, kernel.variants.front().name);
   check(chosen->scratch() <= (kernel.workspace ? graph[kernel.workspace].bytes : Bytes{}),
         "a lowered kernel brings its scratch memory");
   OneDnnKernel::Extra before, after;
-  if (kernel.operation == Operation::batch_norm) after = follow_statistics(kernel);
+  if (operation_of(kernel) == Operation::batch_norm) after = follow_statistics(kernel);
   if (!chosen->spares.empty()) before = clear_state(graph, kernel, *chosen);
   return std::make_unique<OneDnnKernel>(kernel, *chosen, std::move(before), std::move(after));
 }

@@ -91,6 +91,10 @@ dnnl::memory::data_type type_of(DataType type) {
       return dnnl::memory::data_type::s32;
     case DataType::u8:
       return dnnl::memory::data_type::u8;
+    case DataType::f16:
+    case DataType::f64:
+    case DataType::i64:
+      break;  // refused when a graph is lowered
   }
   return dnnl::memory::data_type::undef;
 }

@@ -8,6 +8,7 @@
 #include "backends/cpu/preferences.hpp"
 #include "backends/cpu/recipe.hpp"
 #include "nn/work.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -133,7 +134,7 @@ class Lowering {
   TensorId reorder(const Kernel& reader, const Operand& operand, const Desc& now, const Desc& wanted) {
     const Tensor source = to_[operand.tensor];
     Kernel kernel;
-    kernel.operation = Operation::reorder;
+    kernel.operation = to_string(Operation::reorder);
     kernel.name = fmt::format("{} for {}", source.name, reader.name);
     kernel.layer = reader.layer;
     kernel.phase = reader.phase;
@@ -181,16 +182,30 @@ class Lowering {
   PoolingFormats formats_;
 };
 
+Error cannot(const std::string& why) { return {ErrorCode::unsupported, why}; }
+
+Result<void> can_run(const Graph& graph) {
+  for (const Kernel& kernel : graph.kernels) {
+    if (operation_of(kernel) == Operation::custom) {
+      return cannot(fmt::format(
+          "kernel {} is not an operation this engine has: such graphs can be planned and simulated, not run",
+          kernel.name));
+    }
+  }
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.type == DataType::f16 || tensor.type == DataType::f64 || tensor.type == DataType::i64) {
+      return cannot(
+          fmt::format("tensor {} holds {}, and this processor's kernels compute with f32, bf16, i32 and u8",
+                      tensor.name, to_string(tensor.type)));
+    }
+  }
+  return check_operations(graph);
+}
+
 }  // namespace
 
 Result<Graph> lower(const Graph& graph, unsigned threads) {
-  for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::custom) {
-      return Error{ErrorCode::unsupported, fmt::format("kernel {} is not an operation this engine has: such "
-                                                       "graphs can be planned and simulated, not run",
-                                                       kernel.name)};
-    }
-  }
+  if (auto known = can_run(graph); !known) return known.error();
   omp_set_num_threads(static_cast<int>(threads));
   return Lowering(graph).run();
 }

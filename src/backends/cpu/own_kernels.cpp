@@ -12,6 +12,7 @@
 #include "backends/cpu/math/sgd.hpp"
 #include "backends/cpu/math/softmax.hpp"
 #include "backends/cpu/onednn_kernel.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -31,7 +32,7 @@ math::RandomKey key_of(const StepContext& context, std::uint32_t stream) {
 }
 
 Function sgd(const Graph& graph, const Kernel& kernel) {
-  const auto& options = std::get<OptimizerAttributes>(kernel.attributes);
+  const auto& options = attributes_as<OptimizerAttributes>(kernel);
   const bool has_state = kernel.inputs.size() > 2;
   return [=, n = stored_elements(graph, kernel.inputs[0])](Operands at, const StepContext& context) {
     math::sgd(floats(at, 0), has_state ? floats(at, 2) : nullptr, floats(at, 1), n,
@@ -40,7 +41,7 @@ Function sgd(const Graph& graph, const Kernel& kernel) {
 }
 
 Function adam(const Graph& graph, const Kernel& kernel) {
-  const auto& options = std::get<OptimizerAttributes>(kernel.attributes);
+  const auto& options = attributes_as<OptimizerAttributes>(kernel);
   return [=, n = stored_elements(graph, kernel.inputs[0])](Operands at, const StepContext& context) {
     math::adam(floats(at, 0), {floats(at, 2), floats(at, 3)}, floats(at, 1), n,
                static_cast<std::int64_t>(context.step) + 1,
@@ -50,7 +51,7 @@ Function adam(const Graph& graph, const Kernel& kernel) {
 }
 
 Function dropout(const Graph& graph, const Kernel& kernel) {
-  const auto& options = std::get<DropoutAttributes>(kernel.attributes);
+  const auto& options = attributes_as<DropoutAttributes>(kernel);
   return [=, n = stored_elements(graph, kernel.inputs[0])](Operands at, const StepContext& context) {
     math::dropout(floats(at, 0), floats(at, 1), n, options.probability, key_of(context, options.stream));
   };
@@ -58,9 +59,9 @@ Function dropout(const Graph& graph, const Kernel& kernel) {
 
 Function gelu(const Graph& graph, const Kernel& kernel) {
   const auto kind =
-      std::get<GeluAttributes>(kernel.attributes).tanh_approximation ? math::Gelu::tanh : math::Gelu::exact;
+      attributes_as<GeluAttributes>(kernel).tanh_approximation ? math::Gelu::tanh : math::Gelu::exact;
   const std::int64_t n = stored_elements(graph, kernel.inputs[0]);
-  if (kernel.operation == Operation::gelu) {
+  if (operation_of(kernel) == Operation::gelu) {
     return
         [=](Operands at, const StepContext&) { math::gelu_forward(floats(at, 0), kind, floats(at, 1), n); };
   }
@@ -70,14 +71,14 @@ Function gelu(const Graph& graph, const Kernel& kernel) {
 }
 
 Function softmax(const Kernel& kernel) {
-  const auto& options = std::get<SoftmaxAttributes>(kernel.attributes);
+  const auto& options = attributes_as<SoftmaxAttributes>(kernel);
   const Shape& shape = kernel.inputs[0].shape;
   const std::int64_t columns = shape.back();
   const std::int64_t rows =
       options.causal ? shape[shape.rank() - 2] : shape.elements() / std::max<std::int64_t>(columns, 1);
   const math::SoftmaxShape size{shape.elements() / std::max<std::int64_t>(rows * columns, 1), rows, columns};
   const math::SoftmaxOptions how{options.scale, options.causal ? math::Mask::causal : math::Mask::none};
-  if (kernel.operation == Operation::softmax) {
+  if (operation_of(kernel) == Operation::softmax) {
     return [=](Operands at, const StepContext&) {
       math::softmax_forward(floats(at, 0), size, how, floats(at, 1));
     };
@@ -89,8 +90,8 @@ Function softmax(const Kernel& kernel) {
 
 Function layer_norm(const Kernel& kernel) {
   const math::Rows shape = rows_of(kernel.inputs[0]);
-  const float epsilon = std::get<NormAttributes>(kernel.attributes).epsilon;
-  if (kernel.operation == Operation::layer_norm) {
+  const float epsilon = attributes_as<NormAttributes>(kernel).epsilon;
+  if (operation_of(kernel) == Operation::layer_norm) {
     return [=](Operands at, const StepContext&) {
       math::layer_norm_forward(floats(at, 0), floats(at, 1), floats(at, 2), shape, epsilon, floats(at, 3),
                                {floats(at, 4), floats(at, 5)});
@@ -104,12 +105,12 @@ Function layer_norm(const Kernel& kernel) {
 
 Function cross_entropy(const Kernel& kernel) {
   const math::Rows shape = rows_of(kernel.inputs[0]);
-  if (kernel.operation == Operation::cross_entropy) {
+  if (operation_of(kernel) == Operation::cross_entropy) {
     return [=](Operands at, const StepContext&) {
       math::cross_entropy_forward(floats(at, 0), integers(at, 1), shape, floats(at, 2), floats(at, 3));
     };
   }
-  const float weight = std::get<LossAttributes>(kernel.attributes).weight;
+  const float weight = attributes_as<LossAttributes>(kernel).weight;
   return [=](Operands at, const StepContext&) {
     math::cross_entropy_backward(floats(at, 0), integers(at, 1), floats(at, 2), &weight, shape,
                                  floats(at, 3));
@@ -117,9 +118,9 @@ Function cross_entropy(const Kernel& kernel) {
 }
 
 Function binary_cross_entropy(const Kernel& kernel) {
-  const auto& options = std::get<LossAttributes>(kernel.attributes);
+  const auto& options = attributes_as<LossAttributes>(kernel);
   const std::int64_t n = kernel.inputs[0].shape.elements();
-  if (kernel.operation == Operation::binary_cross_entropy) {
+  if (operation_of(kernel) == Operation::binary_cross_entropy) {
     return [=](Operands at, const StepContext&) {
       math::binary_cross_entropy_forward(floats(at, 0), n, options.target, floats(at, 1));
     };
@@ -130,9 +131,9 @@ Function binary_cross_entropy(const Kernel& kernel) {
 }
 
 Function embedding(const Kernel& kernel) {
-  const bool forward = kernel.operation == Operation::embedding;
+  const bool forward = operation_of(kernel) == Operation::embedding;
   const Shape& table = (forward ? kernel.inputs[0] : kernel.outputs[0]).shape;
-  const auto& part = std::get<EmbeddingAttributes>(kernel.attributes);
+  const auto& part = attributes_as<EmbeddingAttributes>(kernel);
   const math::EmbeddingShape shape{table[0], table[1], kernel.inputs[1].shape.elements(), part.first,
                                    part.rows};
   if (forward) {
@@ -151,7 +152,7 @@ constexpr std::size_t kMaxParts = 8;
 
 /// One joined tensor [batch, sequence, parts x heads x width] and its parts [batch, heads, sequence, width].
 Function heads(const Kernel& kernel) {
-  const bool split = kernel.operation == Operation::split_heads;
+  const bool split = operation_of(kernel) == Operation::split_heads;
   const auto& parts = split ? kernel.outputs : kernel.inputs;
   const Shape& part = parts[0].shape;
   const math::HeadsShape shape{part[0], part[2], part[1], part[3]};
@@ -169,7 +170,7 @@ Function heads(const Kernel& kernel) {
 }  // namespace
 
 Function own_kernel(const Graph& graph, const Kernel& kernel) {
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::sgd:
       return sgd(graph, kernel);
     case Operation::adam:

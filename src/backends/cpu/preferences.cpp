@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "terrace/operation.hpp"
+
 namespace terrace::cpu {
 namespace {
 
@@ -59,7 +61,7 @@ std::int64_t block_along(const Desc& desc, std::size_t axis) {
 void follow_parts(const Kernel& kernel, Descs& descs, const std::vector<Operand>& parts,
                   const std::optional<Desc>& like) {
   if (!like || like->dims().size() != parts[0].shape.rank()) return;
-  const auto axis = static_cast<std::size_t>(std::get<ConcatAttributes>(kernel.attributes).axis);
+  const auto axis = static_cast<std::size_t>(attributes_as<ConcatAttributes>(kernel).axis);
   const std::int64_t block = block_along(*like, axis);
   const auto is_whole = [&](const Operand& part) { return part.shape[axis] % block == 0; };
   if (!std::all_of(parts.begin(), parts.end(), is_whole)) return;
@@ -72,13 +74,14 @@ void follow_parts(const Kernel& kernel, Descs& descs, const std::vector<Operand>
 }
 
 void pool(const Kernel& kernel, const Stored& stored, PoolingFormats& formats, Descs& descs) {
-  const bool forward = kernel.operation == Operation::max_pool2d || kernel.operation == Operation::avg_pool2d;
+  const bool forward =
+      operation_of(kernel) == Operation::max_pool2d || operation_of(kernel) == Operation::avg_pool2d;
   const std::string large = to_string((forward ? kernel.inputs : kernel.outputs)[0].shape);
   std::optional<Desc> like;
   if (forward) {
     like = stored(kernel.inputs[0]);
     if (like) formats.insert_or_assign(large, *like);
-  } else if (kernel.operation == Operation::max_pool2d_backward) {
+  } else if (operation_of(kernel) == Operation::max_pool2d_backward) {
     like = stored(kernel.inputs[1]);  // the winners lie as forward's output did
   } else if (const auto known = formats.find(large); known != formats.end()) {
     like = known->second;
@@ -92,7 +95,7 @@ void pool(const Kernel& kernel, const Stored& stored, PoolingFormats& formats, D
 
 Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& formats) {
   Descs descs = natural(kernel);
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::conv2d:
     case Operation::conv2d_backward_data:
     case Operation::conv2d_backward_weights:
@@ -112,7 +115,7 @@ Descs preferred(const Kernel& kernel, const Stored& stored, PoolingFormats& form
     case Operation::lstm_backward:
       for (const std::size_t i : {1U, 2U}) {
         open(descs.inputs[i]);
-        if (kernel.operation == Operation::lstm_backward) open(descs.outputs[i]);
+        if (operation_of(kernel) == Operation::lstm_backward) open(descs.outputs[i]);
       }
       break;
     case Operation::max_pool2d:

@@ -2,6 +2,7 @@
 
 #include "base/check.hpp"
 #include "base/system.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -21,10 +22,10 @@ bool is_transposed(Operation operation) {
 
 /// Filters as oneDNN sees them: [groups,] outputs, inputs, height, width.
 Desc natural_filter(const Kernel& kernel, const Shape& shape) {
-  const std::int64_t groups = std::get<Window>(kernel.attributes).groups;
+  const std::int64_t groups = attributes_as<Window>(kernel).groups;
   Dims dims;
   std::vector<int> order;
-  if (is_transposed(kernel.operation)) {
+  if (is_transposed(operation_of(kernel))) {
     dims = {shape[1], shape[0] / groups, shape[2], shape[3]};
     order = {1, 0, 2, 3};
   } else {
@@ -76,7 +77,7 @@ Bytes Recipe::offset(std::size_t spare) const {
 
 Desc natural_input(const Kernel& kernel, std::size_t input) {
   const Shape& shape = kernel.inputs[input].shape;
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::conv2d:
     case Operation::conv2d_backward_data:
     case Operation::conv_transpose2d:
@@ -95,7 +96,7 @@ Desc natural_input(const Kernel& kernel, std::size_t input) {
 
 Desc natural_output(const Kernel& kernel, std::size_t output) {
   const Shape& shape = kernel.outputs[output].shape;
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::conv2d_backward_weights:
     case Operation::conv_transpose2d_backward_weights:
       if (output == 0) return natural_filter(kernel, shape);
@@ -110,7 +111,7 @@ Desc natural_output(const Kernel& kernel, std::size_t output) {
 }
 
 std::optional<Recipe> recipe(const Kernel& kernel, const Descs& descs) {
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::conv2d:
     case Operation::conv2d_backward_data:
     case Operation::conv2d_backward_weights:

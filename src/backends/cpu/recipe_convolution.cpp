@@ -1,5 +1,7 @@
 #include "backends/cpu/recipe.hpp"
 
+#include "terrace/operation.hpp"
+
 namespace terrace::cpu {
 namespace {
 
@@ -21,7 +23,7 @@ template <class Forward, class Data, class Weights>
 class Family {
  public:
   Family(const Kernel& kernel, dnnl::algorithm algorithm)
-      : kernel_(kernel), slide_(slide_of(std::get<Window>(kernel.attributes))), algorithm_(algorithm) {}
+      : kernel_(kernel), slide_(slide_of(attributes_as<Window>(kernel))), algorithm_(algorithm) {}
 
   Recipe forward(const Descs& descs) const {
     const bool bias = kernel_.inputs.size() > 2;
@@ -84,20 +86,20 @@ class Family {
 Recipe convolution(const Kernel& kernel, const Descs& descs, dnnl::algorithm algorithm) {
   const Family<dnnl::convolution_forward, dnnl::convolution_backward_data, dnnl::convolution_backward_weights>
       family(kernel, algorithm);
-  if (kernel.operation == Operation::conv2d) return family.forward(descs);
-  return kernel.operation == Operation::conv2d_backward_data ? family.data(descs) : family.weights(descs);
+  if (operation_of(kernel) == Operation::conv2d) return family.forward(descs);
+  return operation_of(kernel) == Operation::conv2d_backward_data ? family.data(descs) : family.weights(descs);
 }
 
 /// Winograd's F(4x4, 3x3) needs a quarter of the multiplications and is 1.2 to 4 times as fast as the direct
 /// kernels wherever it exists (docs/results/engine.md). The choice depends on the shape alone, never on a
 /// measurement, so that every run computes the same bits.
 bool suits_winograd(const Kernel& kernel) {
-  const auto& window = std::get<Window>(kernel.attributes);
+  const auto& window = attributes_as<Window>(kernel);
   const auto all = [](const auto& pair, std::int64_t value) { return pair[0] == value && pair[1] == value; };
   if (!all(window.kernel, 3) || !all(window.stride, 1) || !all(window.dilation, 1)) return false;
   // It works on whole vectors of channels: narrow layers would mostly multiply zeros.
   const auto whole = [](const Operand& image) { return image.shape[1] % 16 == 0; };
-  const bool computes_weights = kernel.operation == Operation::conv2d_backward_weights;
+  const bool computes_weights = operation_of(kernel) == Operation::conv2d_backward_weights;
   return window.groups == 1 && whole(kernel.inputs[0]) &&
          whole(computes_weights ? kernel.inputs[1] : kernel.outputs[0]);
 }
@@ -120,9 +122,9 @@ Recipe transposed_recipe(const Kernel& kernel, const Descs& descs) {
   const Family<dnnl::deconvolution_forward, dnnl::deconvolution_backward_data,
                dnnl::deconvolution_backward_weights>
       family(kernel, dnnl::algorithm::deconvolution_direct);
-  if (kernel.operation == Operation::conv_transpose2d) return family.forward(descs);
-  return kernel.operation == Operation::conv_transpose2d_backward_data ? family.data(descs)
-                                                                       : family.weights(descs);
+  if (operation_of(kernel) == Operation::conv_transpose2d) return family.forward(descs);
+  return operation_of(kernel) == Operation::conv_transpose2d_backward_data ? family.data(descs)
+                                                                           : family.weights(descs);
 }
 
 }  // namespace terrace::cpu

@@ -1,5 +1,6 @@
 // Pooling and batch normalisation.
 #include "backends/cpu/recipe.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -7,27 +8,28 @@ namespace {
 using Side = Binding::Side;
 
 dnnl::algorithm pooling_algorithm(const Kernel& kernel) {
-  if (kernel.operation == Operation::max_pool2d || kernel.operation == Operation::max_pool2d_backward) {
+  if (operation_of(kernel) == Operation::max_pool2d ||
+      operation_of(kernel) == Operation::max_pool2d_backward) {
     return dnnl::algorithm::pooling_max;
   }
-  return std::get<Window>(kernel.attributes).include_padding ? dnnl::algorithm::pooling_avg_include_padding
-                                                             : dnnl::algorithm::pooling_avg_exclude_padding;
+  return attributes_as<Window>(kernel).include_padding ? dnnl::algorithm::pooling_avg_include_padding
+                                                       : dnnl::algorithm::pooling_avg_exclude_padding;
 }
 
 dnnl::normalization_flags flags_of(const Kernel& kernel) {
   auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
-  if (std::get<NormAttributes>(kernel.attributes).relu) flags |= dnnl::normalization_flags::fuse_norm_relu;
+  if (attributes_as<NormAttributes>(kernel).relu) flags |= dnnl::normalization_flags::fuse_norm_relu;
   return flags;
 }
 
 dnnl::batch_normalization_forward::primitive_desc norm_forward(const Kernel& kernel, const Desc& x) {
-  const float epsilon = std::get<NormAttributes>(kernel.attributes).epsilon;
+  const float epsilon = attributes_as<NormAttributes>(kernel).epsilon;
   return {{dnnl::prop_kind::forward_training, x, epsilon, flags_of(kernel)}, user_scratchpad(), engine()};
 }
 
 /// Running statistics are read as they are; a relu follows as an operation of its own on the result.
 Recipe norm_inference(const Kernel& kernel, const Descs& descs) {
-  const auto& options = std::get<NormAttributes>(kernel.attributes);
+  const auto& options = attributes_as<NormAttributes>(kernel);
   auto attributes = user_scratchpad();
   if (options.relu) {
     dnnl::post_ops then;
@@ -50,11 +52,12 @@ Recipe norm_inference(const Kernel& kernel, const Descs& descs) {
 }  // namespace
 
 Recipe pooling_recipe(const Kernel& kernel, const Descs& descs) {
-  const Window& window = std::get<Window>(kernel.attributes);
+  const Window& window = attributes_as<Window>(kernel);
   const Dims strides{window.stride[0], window.stride[1]}, size{window.kernel[0], window.kernel[1]},
       padding{window.padding[0], window.padding[1]};
-  const bool forward = kernel.operation == Operation::max_pool2d || kernel.operation == Operation::avg_pool2d;
-  const bool keeps_winners = kernel.operation == Operation::max_pool2d ? kernel.outputs.size() > 1 : true;
+  const bool forward =
+      operation_of(kernel) == Operation::max_pool2d || operation_of(kernel) == Operation::avg_pool2d;
+  const bool keeps_winners = operation_of(kernel) == Operation::max_pool2d ? kernel.outputs.size() > 1 : true;
   const auto kind = keeps_winners ? dnnl::prop_kind::forward_training : dnnl::prop_kind::forward_inference;
   const Desc &large = forward ? descs.inputs[0] : descs.outputs[0],
              &small = forward ? descs.outputs[0] : descs.inputs[0];
@@ -75,9 +78,9 @@ Recipe pooling_recipe(const Kernel& kernel, const Descs& descs) {
 }
 
 Recipe batch_norm_recipe(const Kernel& kernel, const Descs& descs) {
-  if (kernel.operation == Operation::batch_norm_inference) return norm_inference(kernel, descs);
-  const bool relu = std::get<NormAttributes>(kernel.attributes).relu;
-  if (kernel.operation == Operation::batch_norm) {
+  if (operation_of(kernel) == Operation::batch_norm_inference) return norm_inference(kernel, descs);
+  const bool relu = attributes_as<NormAttributes>(kernel).relu;
+  if (operation_of(kernel) == Operation::batch_norm) {
     Recipe recipe{norm_forward(kernel, descs.inputs[0]),
                   {{DNNL_ARG_SRC, Side::input, 0},
                    {DNNL_ARG_SCALE, Side::input, 1},
@@ -89,7 +92,7 @@ Recipe batch_norm_recipe(const Kernel& kernel, const Descs& descs) {
     return recipe;
   }
   const Desc &dy = descs.inputs[0], &x = descs.inputs[1];
-  const float epsilon = std::get<NormAttributes>(kernel.attributes).epsilon;
+  const float epsilon = attributes_as<NormAttributes>(kernel).epsilon;
   const dnnl::batch_normalization_backward::desc desc(dnnl::prop_kind::backward, dy, x, epsilon,
                                                       flags_of(kernel));
   Recipe recipe{dnnl::batch_normalization_backward::primitive_desc(desc, user_scratchpad(), engine(),

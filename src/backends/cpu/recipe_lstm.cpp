@@ -1,5 +1,7 @@
 #include "backends/cpu/recipe.hpp"
 
+#include "terrace/operation.hpp"
+
 namespace terrace::cpu {
 namespace {
 
@@ -27,7 +29,7 @@ dnnl::lstm_forward::primitive_desc forward_primitive(const Desc& x, const Desc& 
 Recipe lstm_recipe(const Kernel& kernel, const Descs& descs) {
   const auto& in = descs.inputs;
   const auto& out = descs.outputs;
-  if (kernel.operation == Operation::lstm) {
+  if (operation_of(kernel) == Operation::lstm) {
     return {forward_primitive(in[0], in[1], in[2], in[3], out[0]),
             {{DNNL_ARG_SRC_LAYER, Side::input, 0},
              {DNNL_ARG_WEIGHTS_LAYER, Side::input, 1},

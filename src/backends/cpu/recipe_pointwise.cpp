@@ -1,6 +1,7 @@
 // Element-wise operations, concatenation and changes of layout.
 #include "backends/cpu/recipe.hpp"
 #include "base/check.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -13,14 +14,14 @@ struct Eltwise {
 };
 
 Eltwise eltwise_of(const Kernel& kernel) {
-  switch (kernel.operation) {
+  switch (operation_of(kernel)) {
     case Operation::relu:
     case Operation::relu_backward:
       return {dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd};
     case Operation::leaky_relu:
     case Operation::leaky_relu_backward:
       return {dnnl::algorithm::eltwise_relu, dnnl::algorithm::eltwise_relu_use_dst_for_bwd,
-              std::get<SlopeAttributes>(kernel.attributes).slope};
+              attributes_as<SlopeAttributes>(kernel).slope};
     case Operation::tanh:
     case Operation::tanh_backward:
       return {dnnl::algorithm::eltwise_tanh, dnnl::algorithm::eltwise_tanh_use_dst_for_bwd};
@@ -47,9 +48,9 @@ Recipe elementwise_recipe(const Kernel& kernel, const Descs& descs) {
 }
 
 Recipe binary_recipe(const Kernel& kernel, const Descs& descs) {
-  const bool adds = kernel.operation == Operation::add;
+  const bool adds = operation_of(kernel) == Operation::add;
   auto attributes = user_scratchpad();
-  if (adds && std::get<AddAttributes>(kernel.attributes).relu) {
+  if (adds && attributes_as<AddAttributes>(kernel).relu) {
     dnnl::post_ops then;
     then.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
     attributes.set_post_ops(then);
@@ -65,7 +66,7 @@ Recipe binary_recipe(const Kernel& kernel, const Descs& descs) {
 }
 
 Recipe concat_recipe(const Kernel& kernel, const Descs& descs) {
-  const auto axis = static_cast<int>(std::get<ConcatAttributes>(kernel.attributes).axis);
+  const auto axis = static_cast<int>(attributes_as<ConcatAttributes>(kernel).axis);
   Recipe recipe{
       dnnl::concat::primitive_desc(descs.outputs[0], axis, descs.inputs, engine(), user_scratchpad()),
       {{DNNL_ARG_DST, Side::output, 0}}};

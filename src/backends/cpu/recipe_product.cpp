@@ -1,5 +1,6 @@
 // Linear layers and matrix products.
 #include "backends/cpu/recipe.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -39,8 +40,8 @@ Desc matrix(const Shape& shape, bool transposed) {
 }  // namespace
 
 Recipe linear_recipe(const Kernel& kernel, const Descs& descs) {
-  if (kernel.operation == Operation::linear_backward_weights) return linear_weights_recipe(kernel, descs);
-  if (kernel.operation == Operation::linear_backward_data) {
+  if (operation_of(kernel) == Operation::linear_backward_weights) return linear_weights_recipe(kernel, descs);
+  if (operation_of(kernel) == Operation::linear_backward_data) {
     const Desc &dy = descs.inputs[0], &weights = descs.inputs[1], &dx = descs.outputs[0];
     return {dnnl::inner_product_backward_data::primitive_desc({dx, weights, dy}, user_scratchpad(), engine(),
                                                               linear_forward(dx, weights, nullptr, dy)),
@@ -57,7 +58,7 @@ Recipe linear_recipe(const Kernel& kernel, const Descs& descs) {
 }
 
 Recipe matmul_recipe(const Kernel& kernel, const Descs&) {
-  const auto& options = std::get<MatmulAttributes>(kernel.attributes);
+  const auto& options = attributes_as<MatmulAttributes>(kernel);
   auto attributes = user_scratchpad();
   if (options.scale != 1) attributes.set_output_scales(0, {options.scale});
   const dnnl::matmul::desc desc(matrix(kernel.inputs[0].shape, options.transpose_a),

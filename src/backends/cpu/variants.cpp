@@ -6,6 +6,7 @@
 #include "backends/cpu/instantiate.hpp"
 #include "backends/cpu/math/random.hpp"
 #include "graph/variant.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::cpu {
 namespace {
@@ -49,7 +50,7 @@ class Experiment {
 };
 
 bool is_worth_trying(const Graph& graph, const Kernel& kernel) {
-  if (kernel.operation != Operation::matmul || !kernel.workspace) return false;
+  if (operation_of(kernel) != Operation::matmul || !kernel.workspace) return false;
   const Operand& result = kernel.outputs[0];
   const Bytes operands = graph[kernel.inputs[0].tensor].bytes + graph[kernel.inputs[1].tensor].bytes +
                          2 * graph[result.tensor].bytes;

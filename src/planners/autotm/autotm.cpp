@@ -7,10 +7,10 @@
 #include <cmath>
 #include <optional>
 
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/autotm/write.hpp"
-#include "planners/fit.hpp"
+#include "migration/fit.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/model/write.hpp"
+#include "planners/autotm/solver/fast.hpp"
 
 namespace terrace {
 namespace autotm {
@@ -89,7 +89,7 @@ class Attempts {
       if (plan || !more) break;
     }
     // A build without the solver is no reason to plan without one.
-    const bool could_solve = options_.solver == Solver::fast || has_cbc();
+    const bool could_solve = options_.solver == Solver::fast || optim::has_cbc();
     if (!plan && formulation_ != Formulation::fixed && could_solve) resort(plan);
     if (!plan) return plan.error();
     planned_.plan = *std::move(plan);

@@ -11,7 +11,7 @@
 
 #include <optional>
 
-#include "planners/autotm/program.hpp"
+#include "planners/autotm/model/program.hpp"
 
 namespace terrace {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "planners/link_use.hpp"
+#include "migration/link_use.hpp"
 
 namespace terrace {
 namespace {

@@ -7,8 +7,8 @@
 #include <deque>
 #include <vector>
 
-#include "planners/occupancy.hpp"
-#include "planners/step_writer.hpp"
+#include "migration/occupancy.hpp"
+#include "migration/step_writer.hpp"
 
 namespace terrace {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "migration/variant_choice.hpp"
 #include "plan/step_uses.hpp"
-#include "planners/variant_choice.hpp"
 
 namespace terrace {
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "planners/plan_writer.hpp"
+#include "migration/plan_writer.hpp"
 #include "terrace/region_observer.hpp"
 
 namespace terrace {

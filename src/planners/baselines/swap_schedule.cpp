@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <iterator>
 
-#include "planners/demand_writer.hpp"
-#include "planners/fit.hpp"
-#include "planners/step_writer.hpp"
+#include "migration/demand_writer.hpp"
+#include "migration/fit.hpp"
+#include "migration/step_writer.hpp"
 
 namespace terrace {
 namespace {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "planners/plan_writer.hpp"
-#include "planners/residency.hpp"
+#include "migration/plan_writer.hpp"
+#include "migration/residency.hpp"
 
 namespace terrace {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/bound_path.hpp"
+#include "bounds/path.hpp"
 #include "planners/best/remade_step.hpp"
 
 namespace terrace::best {

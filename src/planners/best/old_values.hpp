@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planners/plan_writer.hpp"
+#include "migration/plan_writer.hpp"
 
 namespace terrace::best {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "plan/bound_prices.hpp"
+#include "bounds/relaxation.hpp"
 
 namespace terrace::best {
 

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "plan/bound_ascent.hpp"
-#include "planners/fit.hpp"
-#include "planners/link_use.hpp"
+#include "bounds/ascent.hpp"
+#include "migration/fit.hpp"
+#include "migration/link_use.hpp"
 
 namespace terrace::best {
 
 using bounds::Passage;
-using sentinel::Schedule;
-using sentinel::Unit;
+using migration::Schedule;
+using migration::Unit;
 
 namespace {
 
@@ -36,8 +36,8 @@ bounds::Prices prices_of(const bounds::Problem& problem, Pricing pricing) {
 }
 
 /// Each tensor alone but those that lie side by side, which never leave.
-sentinel::Units units_of(const sentinel::StepView& view, std::span<const TensorId> side_by_side) {
-  sentinel::Units units = make_units(view, sentinel::Grouping::off, sentinel::ShortLived::as_others);
+migration::Units units_of(const migration::StepView& view, std::span<const TensorId> side_by_side) {
+  migration::Units units = make_units(view, migration::Grouping::off, migration::ShortLived::as_others);
   if (side_by_side.empty()) return units;
   Unit together;
   together.persistent = together.fixed = true;
@@ -54,7 +54,7 @@ sentinel::Units units_of(const sentinel::StepView& view, std::span<const TensorI
   std::sort(together.touches.begin(), together.touches.end(), by_kernel);
   together.touches.erase(std::unique(together.touches.begin(), together.touches.end(), is_same),
                          together.touches.end());
-  sentinel::Units made{{}, units.of};
+  migration::Units made{{}, units.of};
   for (std::uint32_t u = 0; u < units.all.size(); ++u) {
     if (!moved[u]) made.all.push_back(std::move(units.all[u]));
   }
@@ -150,7 +150,7 @@ void PricedPlanning::book(std::uint32_t u, Schedule& schedule) const {
   if (unit.given && schedule.from_start[u] && first != kNever && visits_.all[first].first > 0)
     schedule.planned.add(0, visits_.all[first].first - 1, size);
   for (std::uint32_t v = first; v != kNever; v = visits_.all[v].next) {
-    const sentinel::Visit& visit = visits_.all[v];
+    const migration::Visit& visit = visits_.all[v];
     if (schedule.in_place[v]) {
       for (std::uint32_t i = visit.touches; i < visit.touches_end; ++i)
         schedule.slow[unit.touches[i].kernel] += unit.touches[i].slow;
@@ -163,12 +163,12 @@ void PricedPlanning::book(std::uint32_t u, Schedule& schedule) const {
 
 Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const {
   const bool large = request_.graph.kernels.size() > kLargeGraph;
-  const sentinel::IntervalEnd end;
+  const migration::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
   // Where links are what kernels wait for, what leaves first goes first.
-  const auto stores = problem_.addressable ? sentinel::Stores::ahead : sentinel::Stores::when_leaving;
-  sentinel::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
-                                   sentinel::FetchOrder::use, view_.kernels(), stores);
+  const auto stores = problem_.addressable ? migration::Stores::ahead : migration::Stores::when_leaving;
+  migration::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
+                                    migration::FetchOrder::use, view_.kernels(), stores);
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
 }
 

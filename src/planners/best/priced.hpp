@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "migration/migration_writer.hpp"
 #include "planners/best/placement.hpp"
-#include "planners/sentinel/migration_writer.hpp"
 
 namespace terrace::best {
 
@@ -41,14 +41,14 @@ class PricedPlanning {
   void time_copies();
   Result<Draft> draft(Bytes capacity, const Recipe& recipe) const;
   Placement place(double capacity, const Recipe& recipe) const;
-  sentinel::Schedule schedule(const Placement& placement) const;
-  void add_unit(std::uint32_t unit, const Placement& placement, sentinel::Schedule& schedule) const;
-  void book(std::uint32_t unit, sentinel::Schedule& schedule) const;
+  migration::Schedule schedule(const Placement& placement) const;
+  void add_unit(std::uint32_t unit, const Placement& placement, migration::Schedule& schedule) const;
+  void book(std::uint32_t unit, migration::Schedule& schedule) const;
 
   const PlanRequest& request_;
-  sentinel::StepView view_;
-  sentinel::Units units_;
-  sentinel::Visits visits_;
+  migration::StepView view_;
+  migration::Units units_;
+  migration::Visits visits_;
   bounds::Problem problem_;
   bounds::Prices prices_;
   std::vector<CopyTime> copies_;       ///< by tensor of the problem

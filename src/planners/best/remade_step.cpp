@@ -4,7 +4,8 @@
 #include <utility>
 #include <variant>
 
-#include "planners/fit.hpp"
+#include "graph/tokens.hpp"
+#include "migration/fit.hpp"
 
 namespace terrace::best {
 namespace {
@@ -125,7 +126,7 @@ class RemadeStep::Rewriting {
     tensors_.push_back(tensor);
     for (const std::uint32_t writer : writers_[tensor.index]) {
       if (writer >= before) break;
-      if (ran_again_[writer]) return false;
+      if (ran_again_[writer] || has_token(graph_, graph_.kernels[writer])) return false;
       if (in_kernels_.add(writer)) kernels_.push_back(writer);
     }
     return true;

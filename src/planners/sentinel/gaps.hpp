@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planners/sentinel/schedule.hpp"
+#include "planners/sentinel/scheduler.hpp"
 
 namespace terrace::sentinel {
 

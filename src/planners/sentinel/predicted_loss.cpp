@@ -1,7 +1,7 @@
 // What a schedule costs, from the profile alone.
 #include <algorithm>
 
-#include "planners/sentinel/schedule.hpp"
+#include "planners/sentinel/scheduler.hpp"
 
 namespace terrace::sentinel {
 namespace {

@@ -1,0 +1,137 @@
+#include "planners/autotm/solver/stage.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "planners/autotm/solver/ascent.hpp"
+
+namespace terrace::autotm {
+namespace {
+
+/// Of the gap: what a bound may give away for fewer configurations.
+constexpr double kSlack = 0.2;
+/// Of the prices alone, to where shares of paths get further.
+constexpr std::uint64_t kClimbSteps = 60;
+/// Of what is proven: how much more a climb aims at, at most and in the end.
+constexpr double kFirstAim = 0.1, kLastAim = 0.01;
+/// Of a climb: those that tell how steep it is.
+constexpr std::size_t kLatestSteps = 10;
+/// At the clock.
+constexpr std::uint64_t kStepsPerLook = 10;
+
+/// By edge of one smaller problem: which it is in another. Edges that became one lie on the same paths, but
+/// their move is beside a kernel in one of them alone.
+std::vector<std::uint32_t> match_edges(const Flat& whole, const Reduction& one, const Reduction& other) {
+  std::vector<std::uint32_t> found(one.flat.edges.size(), kNone);
+  for (std::size_t e = 0; e < whole.edges.size(); ++e) {
+    if (one.edges[e] == kNone) continue;
+    std::uint32_t& match = found[one.edges[e]];
+    if (match == kNone || whole.is_beside(whole.edges[e])) match = other.edges[e];
+  }
+  return found;
+}
+
+/// Likewise by configuration.
+std::vector<std::uint32_t> match_configurations(const Flat& one, const Flat& other) {
+  std::vector<std::uint32_t> found(one.configurations.size(), kNone);
+  for (std::size_t k = 0; k < one.kernels.size(); ++k) {
+    for (std::uint32_t c = one.kernels[k].first; c < one.kernels[k].end; ++c) {
+      for (std::uint32_t d = other.kernels[k].first; d < other.kernels[k].end; ++d) {
+        if (one.configurations[c].index == other.configurations[d].index) found[c] = d;
+      }
+    }
+  }
+  return found;
+}
+
+/// How far a climb with these bounds aims: half of what the latest steps gained, and less and less where
+/// that is little.
+double beyond(const std::vector<double>& bounds) {
+  if (bounds.size() <= kLatestSteps) return kFirstAim;
+  const double before = bounds[bounds.size() - 1 - kLatestSteps];
+  const double done = static_cast<double>(bounds.size()) / static_cast<double>(kClimbSteps);
+  const double least = kFirstAim * std::pow(kLastAim / kFirstAim, done);
+  return before > 0 ? std::clamp((bounds.back() / before - 1) / 2, least, kFirstAim) : kFirstAim;
+}
+
+}  // namespace
+
+Stage::Stage(const Flat& whole, double gap, Team& team)
+    : gap_(gap),
+      team_(team),
+      reduction_(whole, kSlack * gap),
+      cuts_(reduction_.flat),
+      relaxation_(reduction_.flat, team, cuts_),
+      best_(reduction_.flat),
+      overlaps_(whole.overlaps()) {}
+
+Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole, gap, coarser.team_) {
+  const std::vector<std::uint32_t> edges = match_edges(whole, reduction_, coarser.reduction_);
+  cuts_.adopt(coarser.cuts_, edges);
+  const auto taken_along = [&](const Prices& prices) {
+    Prices wide(whole);
+    coarser.reduction_.widen(prices, coarser.cuts_, wide);
+    Prices made = reduction_.narrow(wide);
+    made.cut = prices.cut;
+    return made;
+  };
+  // Where the larger problem's bound is less at the same prices, the smaller one's holds all the same.
+  best_ = taken_along(coarser.best_);
+  bound_ = std::max(coarser.bound_, relaxation_.bound(best_));
+  saddle_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.saddle_->prices()), std::vector<bool>{});
+  saddle_->resume(*coarser.saddle_, edges, match_configurations(reduction_.flat, coarser.reduction_.flat));
+  is_balanced_ = coarser.is_balanced_;
+}
+
+std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
+  Ascent ascent(reduction_.flat, team_);
+  std::vector<double> bounds;
+  while (bounds.size() < kClimbSteps) {
+    const double aim = ascent.bound() > 0 ? ascent.bound() * (1 + beyond(bounds)) : time.count();
+    ascent.step(std::min(aim, time.count()));
+    bounds.push_back(ascent.bound());
+    if (bounds.size() % kStepsPerLook == 0 && deadline.is_over()) break;
+  }
+  bound_ = ascent.bound();
+  best_ = ascent.prices();
+  saddle_.emplace(reduction_.flat, team_, cuts_, best_, ascent.taken());
+  return bounds.size();
+}
+
+std::uint64_t Stage::balance(std::uint64_t steps, double enough, const Deadline& deadline) {
+  if (is_balanced_ && overlaps_) saddle_->add_cuts();
+  is_balanced_ = true;
+  for (std::uint64_t i = 1; i <= steps; ++i) {
+    if (!saddle_->step()) continue;
+    take_bound(saddle_->prices());
+    saddle_->offer(relaxation_.taken());
+    if (bound_ >= enough || deadline.is_over()) return i;
+  }
+  return steps;
+}
+
+void Stage::take_bound(const Prices& prices) {
+  const double bound = relaxation_.bound(prices);
+  if (!(bound > bound_)) return;
+  bound_ = bound;
+  best_ = prices;
+}
+
+double Stage::given_away() const {
+  double fastest = 0;
+  for (const Flat::Kernel& kernel : reduction_.flat.kernels) {
+    if (kernel.first < kernel.end) fastest += reduction_.flat.configurations[kernel.first].time;
+  }
+  return kSlack * gap_ * fastest;
+}
+
+void Stage::show(std::vector<double>& doubts, std::vector<double>& shares, Prices& prices) const {
+  std::fill(doubts.begin(), doubts.end(), 0.0);
+  for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
+    doubts[reduction_.tensors[t]] = saddle_->doubt(static_cast<std::uint32_t>(t));
+  for (std::size_t e = 0; e < shares.size(); ++e)
+    shares[e] = reduction_.edges[e] == kNone ? 0 : saddle_->share(reduction_.edges[e]);
+  reduction_.widen(best_, cuts_, prices);
+}
+
+}  // namespace terrace::autotm
