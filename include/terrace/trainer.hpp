@@ -67,6 +67,7 @@ class Trainer {
   /// Where to put an input for the next step, row-major. pre: the graph has such an input
   std::span<float> input(std::string_view name);
   std::span<std::int32_t> integer_input(std::string_view name);
+  std::span<std::byte> input_bytes(std::string_view name);  ///< of any type
   /// Throws EnvironmentError where a transfer fails. The trainer has `failed` then: tensors may be of two
   /// steps, so whatever would use them throws the same again, until a checkpoint is loaded.
   void step();
@@ -84,6 +85,7 @@ class Trainer {
   const Timeline& timeline() const;
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;
+  std::vector<std::byte> result_bytes(std::size_t index) const;  ///< of any type
 
   /// From the next step on another plan is carried out, on the same tiers, whatever rates the machine says
   /// they have. What outlives steps goes through a file in `folder`, which is gone afterwards. Fails, and
@@ -130,6 +132,9 @@ class Trainer {
   /// kept in parts under the name of the whole, too. pre: there is one
   std::vector<float> read(std::string_view name) const;
   void write(std::string_view name, std::span<const float> values);
+  /// The same of any type.
+  std::vector<std::byte> read_bytes(std::string_view name) const;
+  void write_bytes(std::string_view name, std::span<const std::byte> values);
 
   /// All weights and running statistics, in the safetensors format. Loading wants every weight of the graph
   /// in the right shape; what else the file holds is left alone.

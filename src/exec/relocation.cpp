@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "backends/cpu/instantiate.hpp"
 #include "base/check.hpp"
 #include "exec/initialise.hpp"
 
@@ -14,10 +13,6 @@ bool same_address(TierAddress a, TierAddress b) { return a.tier == b.tier && a.o
 
 bool is_among(std::span<const TierAddress> all, TierAddress address) {
   return std::any_of(all.begin(), all.end(), [&](TierAddress one) { return same_address(one, address); });
-}
-
-std::size_t row_major_bytes(const Tensor& tensor) {
-  return static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float);
 }
 
 /// The largest stretch of the fastest tier that holds nothing persistent of either side.
@@ -164,8 +159,8 @@ void Relocation::read_rows(const Item& item, std::span<std::byte> rows) const {
       tiers_.read(source.address, room);
       stored = room.data();
     }
-    cpu::to_row_major(from_.graph, source.tensor, stored, rows.data());
-    rows = rows.subspan(row_major_bytes(part));
+    from_.store.backend().to_row_major(from_.graph, source.tensor, stored, rows.data());
+    rows = rows.subspan(row_major_bytes(part).count);
   }
 }
 
@@ -173,15 +168,15 @@ void Relocation::read_rows(const Item& item, std::span<std::byte> rows) const {
 /// have.
 void Relocation::cut(const Item& item) {
   std::size_t all = 0;
-  for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]);
+  for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]).count;
   const CopyMemory::Room room = memory_.take(Bytes{all});
   read_rows(item, room.bytes());
   std::span<const std::byte> rows = room.bytes();
   std::span<std::byte> value = item.value.bytes();
   std::fill(value.begin(), value.end(), std::byte{0});  // as the padding of a layout is
   for (const TensorId part : item.to) {
-    cpu::from_row_major(to_.graph, part, rows.data(), value.data());
-    rows = rows.subspan(row_major_bytes(to_.graph[part]));
+    to_.store.backend().from_row_major(to_.graph, part, rows.data(), value.data());
+    rows = rows.subspan(row_major_bytes(to_.graph[part]).count);
     value = value.subspan(to_.graph[part].bytes.count);
   }
 }

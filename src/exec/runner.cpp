@@ -9,7 +9,7 @@
 
 namespace terrace {
 
-Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const cpu::Kernels& kernels)
+Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const Kernels& kernels)
     : script_(std::move(script)), tiers_(tiers), kernels_(kernels), transfers_(script_.slots) {
   timeline_.instructions.resize(instructions);
   timeline_.moved = script_.moved;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/cpu/instantiate.hpp"
+#include "backends/backend.hpp"
 #include "exec/script.hpp"
 #include "exec/step_gate.hpp"
 #include "terrace/simulate.hpp"
@@ -19,7 +19,7 @@ class AccessCount;
 class Runner {
  public:
   /// `instructions`: how many the plan has. Tiers and kernels outlive the runner.
-  Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const cpu::Kernels& kernels);
+  Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const Kernels& kernels);
 
   /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
   /// The step passes the gate, where there is one, before each instruction.
@@ -44,7 +44,7 @@ class Runner {
 
   const Script script_;
   const OpenTiers& tiers_;
-  const cpu::Kernels& kernels_;
+  const Kernels& kernels_;
   std::vector<Transfer> transfers_;  // by slot; one that was waited for is let go
   Clock::time_point begin_;
   Seconds clock_{0};  // when the last action ended, from the beginning of the step

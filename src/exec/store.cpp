@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "backends/cpu/instantiate.hpp"
 #include "base/check.hpp"
 
 namespace terrace {
 
-Store::Store(const Graph& graph, const Machine& machine, const Plan& plan, const OpenTiers& tiers)
-    : graph_(graph), tiers_(tiers) {
+Store::Store(const Backend& backend, const Graph& graph, const Machine& machine, const Plan& plan,
+             const OpenTiers& tiers)
+    : backend_(backend), graph_(graph), tiers_(tiers) {
   Residence residence(graph, machine, plan);
   const auto add_addresses = [&] {
     for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
@@ -44,21 +44,36 @@ void Store::keep(TensorId tensor, std::span<const std::byte> stored) const {
   }
 }
 
-std::vector<float> Store::read(TensorId tensor) const {
-  const Tensor& described = graph_[tensor];
-  std::vector<float> values(static_cast<std::size_t>(described.shape.elements()));
+void Store::read_into(TensorId tensor, std::byte* values) const {
   std::vector<std::byte> copy;
   const std::byte* stored = memory(tensor);
   if (stored == nullptr) {
-    copy.resize(described.bytes.count);
+    copy.resize(graph_[tensor].bytes.count);
     load(tensor, copy);
     stored = copy.data();
   }
-  cpu::to_row_major(graph_, tensor, stored, reinterpret_cast<std::byte*>(values.data()));
+  backend_.to_row_major(graph_, tensor, stored, values);
+}
+
+std::vector<float> Store::read(TensorId tensor) const {
+  check(size_of(graph_[tensor].type).count == sizeof(float), "a tensor that is read as floats holds them");
+  std::vector<float> values(static_cast<std::size_t>(graph_[tensor].shape.elements()));
+  read_into(tensor, reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+std::vector<std::byte> Store::read_bytes(TensorId tensor) const {
+  std::vector<std::byte> values(row_major_bytes(graph_[tensor]).count);
+  read_into(tensor, values.data());
   return values;
 }
 
 void Store::write(TensorId tensor, std::span<const float> values) const {
+  write_bytes(tensor, std::as_bytes(values));
+}
+
+void Store::write_bytes(TensorId tensor, std::span<const std::byte> values) const {
+  check(values.size() == row_major_bytes(graph_[tensor]).count, "a tensor is written whole");
   const std::size_t bytes = graph_[tensor].bytes.count;
   std::vector<std::byte> copy;
   std::byte* stored = memory(tensor);
@@ -66,7 +81,7 @@ void Store::write(TensorId tensor, std::span<const float> values) const {
     copy.resize(bytes);  // zeros, as the padding of a layout is
     stored = copy.data();
   }
-  cpu::from_row_major(graph_, tensor, reinterpret_cast<const std::byte*>(values.data()), stored);
+  backend_.from_row_major(graph_, tensor, values.data(), stored);
   keep(tensor, {stored, bytes});
 }
 

@@ -50,6 +50,7 @@ Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& b
   auto store = open_store(progress);
   MeasureOptions options = measure_within(workload.machine, budget);
   options.threads = workload.program.threads;
+  options.backend = workload.program.backend.get();
   options.store = store ? &*store : nullptr;
   options.progress = [&](const MeasureProgress& done) {
     progress(fmt::format("measuring kernels, {}/{}", done.done, done.all));
@@ -61,10 +62,10 @@ Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& b
 void remember_accesses(const Program& program, const KernelAccesses& counted, const ProgressSink& progress) {
   auto store = open_store(progress);
   if (!store) return;
-  const std::string compute = compute_key(program.threads);
+  const std::string compute = compute_key(*program.backend, program.threads);
   std::set<std::string> saved;
   for (std::size_t i = 0; i < counted.size(); ++i) {
-    const std::string key = kernel_key(program.graph, program.graph.kernels[i]);
+    const std::string key = kernel_key(*program.backend, program.graph, program.graph.kernels[i]);
     if (saved.insert(key).second) store->save_accesses(key, compute, counted[i]);
   }
 }

@@ -6,14 +6,12 @@
 #include <cstring>
 #include <map>
 
-#include "backends/cpu/instantiate.hpp"
 #include "backends/cpu/math/random.hpp"
 #include "backends/cpu/math/team.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "profile/placements.hpp"
 #include "profile/roofline.hpp"
-#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -118,26 +116,8 @@ std::vector<float> draw_numbers() {
   return numbers;
 }
 
-/// How many different integers a kernel understands.
-std::int32_t integer_bound(const Kernel& kernel) {
-  const auto indexed = [&](const Operand& table) {
-    const std::int64_t whole = attributes_as<EmbeddingAttributes>(kernel).rows;
-    return static_cast<std::int32_t>(whole > 0 ? whole : table.shape[0]);
-  };
-  switch (operation_of(kernel)) {
-    case Operation::embedding:
-      return indexed(kernel.inputs[0]);
-    case Operation::embedding_backward:
-      return indexed(kernel.outputs[0]);
-    case Operation::cross_entropy:
-    case Operation::cross_entropy_backward:
-      return static_cast<std::int32_t>(kernel.inputs[0].shape.back());
-    default:
-      return 1;
-  }
-}
-
-void fill(const Tensor& tensor, const Kernel& kernel, const std::vector<float>& numbers, std::byte* at) {
+/// Integers are below `bound`.
+void fill(const Tensor& tensor, std::int64_t bound, const std::vector<float>& numbers, std::byte* at) {
   switch (tensor.type) {
     case DataType::f32:
       return by_team(at, tensor.bytes.count,
@@ -145,11 +125,13 @@ void fill(const Tensor& tensor, const Kernel& kernel, const std::vector<float>& 
     case DataType::i32:
       return math::fill_integers(reinterpret_cast<std::int32_t*>(at),
                                  static_cast<std::int64_t>(tensor.bytes.count / sizeof(std::int32_t)),
-                                 integer_bound(kernel), {});
+                                 static_cast<std::int32_t>(bound), {});
     case DataType::bf16:
       return static_cast<void>(std::memset(at, 0x3C, tensor.bytes.count));  // about a hundredth
     case DataType::f16:
+      return static_cast<void>(std::memset(at, 0x3C, tensor.bytes.count));  // about one
     case DataType::f64:
+      return static_cast<void>(std::memset(at, 0x3F, tensor.bytes.count));  // about half a thousandth
     case DataType::i64:
     case DataType::u8:
       return static_cast<void>(std::memset(at, 0, tensor.bytes.count));
@@ -187,18 +169,19 @@ Bytes flush_bytes() {
   return last > 0 ? 2 * Bytes{static_cast<std::uint64_t>(last)} : 64_MiB;
 }
 
-KernelBenchmark::KernelBenchmark(std::unique_ptr<Tier> memory) : numbers_(draw_numbers()) {
+KernelBenchmark::KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory)
+    : backend_(&backend), numbers_(draw_numbers()) {
   check(memory->memory() != nullptr, "kernels under benchmark use their memory in place");
   memory_.push_back(std::move(memory));
 }
 
-Result<KernelBenchmark> KernelBenchmark::open(Bytes arena) {
+Result<KernelBenchmark> KernelBenchmark::open(const Backend& backend, Bytes arena) {
   TierSpec spec;
   spec.capacity = std::max(arena, kAlignment);
   spec.huge_pages = true;
   auto memory = open_tier(spec);
   if (!memory) return memory.error();
-  return KernelBenchmark(std::move(*memory));
+  return KernelBenchmark(backend, std::move(*memory));
 }
 
 void KernelBenchmark::add(TierId id, std::unique_ptr<Tier> memory) {
@@ -233,13 +216,14 @@ PlacedTime KernelBenchmark::measure(const Graph& graph, const Kernel& kernel, st
     const Layout::Position position = layout.position(id);
     return memory_[position.tier.index]->memory() + position.offset.count;
   };
+  const std::int64_t bound = backend_->integers_below(kernel);
   const auto fill_all = [&](const std::vector<TensorId>& ids) {
-    for (const TensorId id : ids) fill(graph[id], kernel, numbers_, at(id));
+    for (const TensorId id : ids) fill(graph[id], bound, numbers_, at(id));
   };
   fill_all(layout.operands());
   std::vector<std::byte*> operands;
   for (const TensorId id : layout.operands()) operands.push_back(at(id));
-  const auto runnable = cpu::instantiate(graph, kernel);
+  const auto runnable = backend_->instantiate(graph, kernel);
   const auto charged_for = charges(graph, kernel, tiers, memory_);
   const Clock& clock = steady_clock();
   const auto timed = [&] {

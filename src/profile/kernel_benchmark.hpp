@@ -3,8 +3,8 @@
 //
 // An arena in each tier serves all kernels, one after the other: operands from its start, what is left is
 // streamed over to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns
-// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses OpenMP's
-// team; one thread at a time.
+// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses the
+// backend's team; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/kernel.hpp"
+#include "backends/backend.hpp"
 #include "profile/samples.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
@@ -31,9 +31,9 @@ Bytes flush_bytes();
 class KernelBenchmark {
  public:
   /// Takes an arena in tier 0 alone. Fails where the system has not as much memory.
-  static Result<KernelBenchmark> open(Bytes arena);
+  static Result<KernelBenchmark> open(const Backend& backend, Bytes arena);
   /// Uses memory that is there already as tier 0. pre: it is addressable
-  explicit KernelBenchmark(std::unique_ptr<Tier> memory);
+  KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory);
   /// Adds the memory of a further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
@@ -53,6 +53,7 @@ class KernelBenchmark {
   /// `used`: how many bytes at the start of each tier's arena the operands take.
   void empty_caches(std::span<const Bytes> used);
 
+  const Backend* backend_;                     ///< borrowed
   std::vector<std::unique_ptr<Tier>> memory_;  ///< by tier; nullptr: not there
   std::vector<float> numbers_;                 ///< what operands are filled with
 };

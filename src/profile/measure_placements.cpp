@@ -39,16 +39,16 @@ Result<std::unique_ptr<Tier>> open_sample(const MachineTier& tier, Bytes arena) 
 
 }  // namespace
 
-Result<KernelBenchmark> open_benchmark(const MeasureOptions& options, Bytes arena) {
-  if (!options.lend) return KernelBenchmark::open(arena);
+Result<KernelBenchmark> open_benchmark(const Backend& backend, const MeasureOptions& options, Bytes arena) {
+  if (!options.lend) return KernelBenchmark::open(backend, arena);
   auto memory = options.lend({0}, arena);
   if (!memory) return memory.error();
-  return KernelBenchmark(*std::move(memory));
+  return KernelBenchmark(backend, *std::move(memory));
 }
 
-PlacementBenchmarks::PlacementBenchmarks(const Graph& graph, const Machine& machine,
+PlacementBenchmarks::PlacementBenchmarks(const Backend& backend, const Graph& graph, const Machine& machine,
                                          const MeasureOptions& options, std::string compute)
-    : graph_(graph), machine_(machine), options_(options), compute_(std::move(compute)) {
+    : backend_(backend), graph_(graph), machine_(machine), options_(options), compute_(std::move(compute)) {
   const std::vector<Bytes>& budgets = options.tier_budgets;
   if (budgets.empty()) return;
   check(budgets.size() == machine.tiers.size(), "there is a budget for each tier");
@@ -124,7 +124,8 @@ void PlacementBenchmarks::open_further(KernelBenchmark& benchmark, TierId id, By
 
 std::optional<KernelBenchmark> PlacementBenchmarks::open() const {
   const std::vector<Bytes> largest = arenas();
-  auto benchmark = open_benchmark(options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
+  auto benchmark =
+      open_benchmark(backend_, options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
   if (!benchmark) {
     if (options_.note) options_.note(benchmark.error().message);
     return std::nullopt;

@@ -20,13 +20,13 @@
 namespace terrace {
 
 /// A benchmark with tier 0 alone, in memory that is lent or the system's. Fails where there is none.
-Result<KernelBenchmark> open_benchmark(const MeasureOptions& options, Bytes arena);
+Result<KernelBenchmark> open_benchmark(const Backend& backend, const MeasureOptions& options, Bytes arena);
 
 class PlacementBenchmarks {
  public:
   /// Borrows all but the compute key. pre: a valid machine; the budgets of MeasureOptions agree
-  PlacementBenchmarks(const Graph& graph, const Machine& machine, const MeasureOptions& options,
-                      std::string compute);
+  PlacementBenchmarks(const Backend& backend, const Graph& graph, const Machine& machine,
+                      const MeasureOptions& options, std::string compute);
 
   /// Takes from the store what it knows of a kernel. pre: none of this key was added
   void add(const std::string& key, const Kernel& kernel);
@@ -58,6 +58,7 @@ class PlacementBenchmarks {
   void open_further(KernelBenchmark& benchmark, TierId id, Bytes arena) const;
   void measure(KernelBenchmark& benchmark, Subject& subject) const;
 
+  const Backend& backend_;
   const Graph& graph_;
   const Machine& machine_;
   const MeasureOptions& options_;

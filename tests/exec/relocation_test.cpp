@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/processor.hpp"
 #include "exec/planned.hpp"
 #include "split/nets.hpp"
 #include "terrace/error.hpp"
@@ -53,7 +54,7 @@ struct Subject {
   }
 
   Store store(const Graph& graph, std::uint64_t seed) const {
-    return {graph, machine, placed(graph, machine, seed), tiers};
+    return {**processor_backend(), graph, machine, placed(graph, machine, seed), tiers};
   }
 
   void fill(const Store& store, std::uint64_t seed) {

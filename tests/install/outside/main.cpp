@@ -40,7 +40,8 @@ int main(int argc, char** argv) try {
   const terrace::TrainingRun all = terrace::Session(deep_network(), options).train(4, fill).value();
 
   std::cout << "terrace " TERRACE_VERSION << (little.loss == all.loss ? ": same bits" : ": OTHER bits")
-            << (little.peak[0].count <= wanted.count / 5 ? " in 20% of the memory\n" : " in TOO MUCH memory\n");
+            << (little.peak[0].count <= wanted.count / 5 ? " in 20% of the memory\n"
+                                                         : " in TOO MUCH memory\n");
 } catch (const std::exception& error) {
   std::cerr << "outside: " << error.what() << "\n";
   return 1;
