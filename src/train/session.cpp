@@ -72,7 +72,8 @@ struct Session::State {
     return [this, stage](const std::string& text) { tell(stage, text); };
   }
   WorkloadRequest request(SessionStage stage) const {
-    return {graph, options.threads, options.machine, options.slow, sink(stage), options.measure_again};
+    return {graph,       options.threads,       options.machine, options.slow,
+            sink(stage), options.measure_again, options.backend};
   }
 
   /// Does a stage's work, unless a stop is requested before or meanwhile.
@@ -194,6 +195,7 @@ Result<void> Session::State::have_trainer() {
 
 Result<Program> Session::State::compiled() const {
   if (workload && workload->here) return workload->program;
+  if (options.backend) return compile(graph, options.backend, options.threads);
   return compile(graph, options.threads);
 }
 
