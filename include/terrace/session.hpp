@@ -39,7 +39,7 @@ struct SessionProgress {
 
 struct SessionOptions {
   /// How much fast memory training may use: an amount such as `2GiB`, or a share of the graph's peak such as
-  /// `20%`. Empty: as much as it wants, so that `train` needs no plan.
+  /// `20%`. Empty: as much as it wants, so that `train` needs neither a machine nor a plan.
   std::string fast = {};
   std::vector<std::string> slow =
       {};                        ///< specs of slower tiers, the fastest first; none: a file in the cache
@@ -90,7 +90,7 @@ class Session {
   /// The proof that the plan is safe. Fails with the first violation.
   Result<VerifiedPlan> verify();
   /// The same for a plan that somebody else has made for this graph and machine, which is the session's from
-  /// here on. pre: training has not begun
+  /// here on. Fails, too, where it takes more of a tier than budget(). pre: training has not begun
   Result<VerifiedPlan> verify(Plan plan);
 
   /// Trains so many steps more, and returns early where a stop is requested. Whatever ends it, all tensors

@@ -18,7 +18,7 @@
 namespace terrace {
 namespace {
 
-/// In the cache folder.
+/// Opens the store in the cache folder, where there is one.
 std::optional<ProfileStore> open_store(const ProgressSink& progress) {
   const auto file = profile_store_file();
   if (!file) return progress(file.error().message), std::nullopt;
