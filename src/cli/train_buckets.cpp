@@ -7,6 +7,7 @@
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "nn/models/sequence.hpp"
+#include "record/outside_planner.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -27,7 +28,7 @@ BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& opti
   asked.slow = request.slow;
   asked.fast = request.fast;
   asked.planner = request.planner;
-  if (request.adjust) asked.adjust = AdjusterOptions{};
+  if (request.adjust && !is_outside_planner(request.planner)) asked.adjust = AdjusterOptions{};
   asked.options = options;
   asked.progress = std::move(progress);
   return asked;

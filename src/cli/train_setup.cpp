@@ -3,10 +3,12 @@
 #include "base/replace_file.hpp"
 #include "base/similar.hpp"
 #include "cli/command.hpp"
+#include "cli/deadline.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
 #include "nn/models/sequence.hpp"
+#include "record/outside_planner.hpp"
 #include "terrace/operation.hpp"
 #include "train/padded_data.hpp"
 #include "train/picture_data.hpp"
@@ -130,7 +132,8 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
-  Planned planned = expect(plan_of(workload, profile, budget, planner));
+  const Deadline deadline(kPlannerSeconds);
+  Planned planned = expect(plan_of(workload, profile, budget, planner, deadline.token()));
   setup.plan = PlannedRun{std::move(workload.machine),
                           std::move(planned),
                           workload.peak,
@@ -142,7 +145,8 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   line.show(
       fmt::format("taking {} and setting the weights", peak_text(run.machine, run.planned.plan->budget)));
   Trainer trainer = start_on_plan(std::move(workload.program), options, run, line);
-  if (!run.trial) begin_adjusting(request, trainer.program().graph, std::move(profile), run);
+  // A program of the user's is asked once: its plan stays.
+  if (!run.trial && !is_outside_planner(planner)) begin_adjusting(request, trainer.program().graph, std::move(profile), run);
   return trainer;
 }
 

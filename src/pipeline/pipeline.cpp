@@ -10,6 +10,7 @@
 #include "plan/reach.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/roofline.hpp"
+#include "record/outside_planner.hpp"
 
 namespace terrace {
 namespace {
@@ -69,9 +70,11 @@ void remember_accesses(const Program& program, const KernelAccesses& counted, co
 }
 
 Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                        std::string_view planner) {
+                        std::string_view planner, const std::stop_token& stop) {
   const auto start = std::chrono::steady_clock::now();
-  auto plan = make_plan(planner, {workload.graph(), workload.machine, profile, budget});
+  const PlanRequest request{workload.graph(), workload.machine, profile, budget};
+  auto plan = is_outside_planner(planner) ? make_outside_plan(planner, request, stop)
+                                          : make_plan(planner, request);
   if (!plan) return plan.error();
   trim_budget(workload.graph(), workload.machine, *plan);
   auto verified = verify(workload.graph(), workload.machine, *std::move(plan));

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <stop_token>
 #include <string_view>
 
 #include "pipeline/workload.hpp"
@@ -39,9 +40,10 @@ struct Planned {
   Seconds planning{0};  ///< what planning took, verifying and all
 };
 
-/// Fails as make_plan does, and where the verifier refuses the plan.
+/// Fails as make_plan does, and where the verifier refuses the plan. A planner may be a program of others, as in
+/// `exec:./mine`, which `stop` ends.
 Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                        std::string_view planner);
+                        std::string_view planner, const std::stop_token& stop = {});
 
 /// A step with every operand in the slowest tier that kernels can use in place; nothing where that is the
 /// fastest.

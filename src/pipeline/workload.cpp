@@ -58,20 +58,6 @@ bool is_preset(const std::string& name) {
                      [&](const MachineInfo& preset) { return preset.name == name; });
 }
 
-Result<Machine> find_machine(const WorkloadRequest& request) {
-  if (request.machine == "this") return measured_here(request);
-  if (!request.slow.empty()) {
-    return invalid(
-        fmt::format("the tiers of machine {} are its own: give slow tiers for `this` only", request.machine));
-  }
-  if (is_preset(request.machine)) return machine_preset(request.machine);
-  // What cannot be a file's name is a preset's that is misspelt.
-  const bool is_path =
-      fs::path(request.machine).has_extension() || fs::path(request.machine).has_parent_path();
-  if (!is_path && !fs::exists(request.machine)) return machine_preset(request.machine);
-  return read_machine(request.machine);
-}
-
 /// A machine's file says which processor it was measured on, and how its tiers are opened.
 bool is_this_computer(const Machine& machine, const std::string& name) {
   if (name == "this") return true;
@@ -103,6 +89,20 @@ Bytes available(const MachineTier& tier) {
 }
 
 }  // namespace
+
+Result<Machine> find_machine(const WorkloadRequest& request) {
+  if (request.machine == "this") return measured_here(request);
+  if (!request.slow.empty()) {
+    return invalid(
+        fmt::format("the tiers of machine {} are its own: give slow tiers for `this` only", request.machine));
+  }
+  if (is_preset(request.machine)) return machine_preset(request.machine);
+  // What cannot be a file's name is a preset's that is misspelt.
+  const bool is_path =
+      fs::path(request.machine).has_extension() || fs::path(request.machine).has_parent_path();
+  if (!is_path && !fs::exists(request.machine)) return machine_preset(request.machine);
+  return read_machine(request.machine);
+}
 
 Result<Workload> prepare(const WorkloadRequest& request) {
   auto machine = find_machine(request);

@@ -36,6 +36,10 @@ struct Workload {
   const Graph& graph() const { return program.graph; }
 };
 
+/// The machine that is asked for. Fails where there is none; takes up to a minute where this computer was not
+/// measured before.
+Result<Machine> find_machine(const WorkloadRequest& request);
+
 /// Fails with one sentence where there is no such machine, tier or kernel; throws EnvironmentError where a
 /// disk fails. Takes up to a minute where this computer was not measured before.
 Result<Workload> prepare(const WorkloadRequest& request);
