@@ -12,8 +12,8 @@
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
 #include "pipeline/fast_budget.hpp"
-#include "pipeline/pipeline.hpp"
 #include "record/outside_planner.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -57,7 +57,6 @@ int run(int argc, char** argv) {
   terrace::cli::add_models(app);
   terrace::cli::add_graph(app);
   terrace::cli::add_planners(app);
-#ifdef TERRACE_HAS_CPU_KERNELS
   terrace::cli::add_calibrate(app);
   terrace::cli::add_train(app);
   terrace::cli::add_profile(app);
@@ -66,7 +65,6 @@ int run(int argc, char** argv) {
   terrace::cli::add_simulate(app);
   terrace::cli::add_compare(app);
   terrace::cli::add_advise(app);
-#endif
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());

@@ -85,7 +85,7 @@ Workload workload_of(const Record& record) {
 }
 
 Machine other_machine(const Record& record, const WorkloadOptions& options, ProgressLine& line) {
-  Machine machine = expect(find_machine(options.on(record.graph, line)));
+  Machine machine = expect(machine_of(options.on(record.graph, line)));
   if (machine.tiers.size() >= record.machine.tiers.size()) return machine;
   throw BadInput(fmt::format("machine {} has {} tiers and the record's {} has {}: plan for that machine",
                              machine.name, machine.tiers.size(), record.machine.name,

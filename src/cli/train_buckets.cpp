@@ -7,7 +7,6 @@
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "nn/models/sequence.hpp"
-#include "record/outside_planner.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -19,7 +18,7 @@ Graph graph_of(const TrainRequest& request, std::int64_t sequence) {
 }
 
 BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& options, const Lengths& lengths,
-                         Told progress) {
+                         ProgressSink progress) {
   BucketRequest asked;
   asked.sizes = choose_buckets(lengths.sample(request.seed), request.buckets);
   asked.graph_of = [&request](std::int64_t size) -> Result<Graph> { return graph_of(request, size); };
@@ -28,7 +27,7 @@ BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& opti
   asked.slow = request.slow;
   asked.fast = request.fast;
   asked.planner = request.planner;
-  if (request.adjust && !is_outside_planner(request.planner)) asked.adjust = AdjusterOptions{};
+  if (request.adjust) asked.adjust = AdjusterOptions{};
   asked.options = options;
   asked.progress = std::move(progress);
   return asked;

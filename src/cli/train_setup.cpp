@@ -8,7 +8,6 @@
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
 #include "nn/models/sequence.hpp"
-#include "record/outside_planner.hpp"
 #include "terrace/operation.hpp"
 #include "train/padded_data.hpp"
 #include "train/picture_data.hpp"
@@ -133,7 +132,7 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
   const Deadline deadline(kPlannerSeconds);
-  Planned planned = expect(plan_of(workload, profile, budget, planner, deadline.token()));
+  Planned planned = expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token())));
   setup.plan = PlannedRun{std::move(workload.machine),
                           std::move(planned),
                           workload.peak,
@@ -145,8 +144,7 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   line.show(
       fmt::format("taking {} and setting the weights", peak_text(run.machine, run.planned.plan->budget)));
   Trainer trainer = start_on_plan(std::move(workload.program), options, run, line);
-  // A program of the user's is asked once: its plan stays.
-  if (!run.trial && !is_outside_planner(planner)) begin_adjusting(request, trainer.program().graph, std::move(profile), run);
+  if (!run.trial) begin_adjusting(request, trainer.program().graph, std::move(profile), run);
   return trainer;
 }
 
