@@ -14,6 +14,7 @@
 #include "planners/table.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/roofline.hpp"
+#include "record/outside_planner.hpp"
 
 namespace terrace {
 namespace {
@@ -88,13 +89,19 @@ void remember_accesses(const Program& program, const KernelAccesses& counted, co
   }
 }
 
-PlanFunction planner_named(std::string name) {
-  return [name = std::move(name)](const PlanRequest& request) {
-    const auto seconds = seconds_of(name);
-    if (!seconds) return make_plan(name, request);
-    StopAfter limit(*seconds);
-    const std::stop_callback asked(request.stop, [&] { limit.stop(); });
+PlanFunction planner_named(std::string name, const std::stop_token& stop) {
+  if (is_outside_planner(name)) {
+    return [name = std::move(name), stop](const PlanRequest& request) {
+      return make_outside_plan(name, request, stop);
+    };
+  }
+  return [name = std::move(name), stop](const PlanRequest& request) {
     PlanRequest limited = request;
+    limited.stop = stop;
+    const auto seconds = seconds_of(name);
+    if (!seconds) return make_plan(name, limited);
+    StopAfter limit(*seconds);
+    const std::stop_callback asked(stop, [&] { limit.stop(); });
     limited.stop = limit.token();
     return make_plan(name, limited);
   };
