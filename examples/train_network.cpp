@@ -1,5 +1,5 @@
-// A network of your own: described with Net, made ready for this processor, trained until it tells two kinds
-// of points apart, those inside a circle and those outside.
+// A network of your own is described with Net, compiled for this processor, and trained until it separates
+// points inside a circle from those outside.
 #include <cstdio>
 #include <random>
 #include <terrace/net.hpp>
