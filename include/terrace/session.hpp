@@ -12,7 +12,7 @@
 // is one sentence, and it may be called again. A failing disk throws EnvironmentError.
 //
 // Everything happens on the calling thread, callbacks too; only `stop` may be requested from elsewhere. One
-// thread at a time. A library built without oneDNN has nothing of this header.
+// thread at a time. In a library built without oneDNN, neural networks are planned and not trained.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +49,7 @@ struct SessionOptions {
   TrainerOptions trainer = {};   ///< seed and learning rate
   bool adjust = true;            ///< plans again where steps show that the computer has drifted
   bool measure_again = false;    ///< measures this computer even if it was measured before
+  std::shared_ptr<const Backend> backend = {};  ///< whose kernels run (foreign.hpp); none: this processor's
   std::function<void(const SessionProgress&)> progress = {};
   /// Ends a stage early: it fails with ErrorCode::stopped. Training ends between two steps, and that is no
   /// failure.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "nn/operation_row.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace {
@@ -28,40 +29,11 @@ double lstm(const Kernel& kernel) {
   return 2 * cells * (elements(kernel.inputs[1]) + elements(kernel.inputs[2]));
 }
 
-/// Operations per element of the first input, roughly: what is not a product is bound by memory.
-double pointwise(Operation operation) {
-  switch (operation) {
-    case Operation::reorder:
-    case Operation::concat:
-    case Operation::concat_backward:
-    case Operation::split_heads:
-    case Operation::merge_heads:
-    case Operation::embedding:
-      return 0;
-    case Operation::batch_norm:
-    case Operation::layer_norm:
-    case Operation::gelu:
-    case Operation::sgd:
-      return 6;
-    case Operation::batch_norm_backward:
-    case Operation::layer_norm_backward:
-    case Operation::gelu_backward:
-    case Operation::adam:
-      return 10;
-    case Operation::softmax:
-    case Operation::softmax_backward:
-    case Operation::cross_entropy:
-    case Operation::cross_entropy_backward:
-      return 4;
-    default:
-      return 1;
-  }
-}
-
 double flops(const Kernel& kernel) {
   const auto& in = kernel.inputs;
   const auto& out = kernel.outputs;
-  switch (operation_of(kernel)) {
+  const Operation operation = operation_of(kernel);
+  switch (operation) {
     case Operation::conv2d:
       return convolution(out[0], in[1]);
     case Operation::conv2d_backward_data:
@@ -93,7 +65,7 @@ double flops(const Kernel& kernel) {
     case Operation::custom:
       return kernel.flops;
     default:
-      return in.empty() ? 0 : pointwise(operation_of(kernel)) * elements(in[0]);
+      return in.empty() ? 0 : row_of(operation).work * elements(in[0]);
   }
 }
 

@@ -1,10 +1,12 @@
 #include "terrace/workload.hpp"
+#include "terrace/operation.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "backends/processor.hpp"
 #include "base/system.hpp"
 #include "base/system_storage.hpp"
 #include "graph/passes.hpp"
@@ -87,6 +89,7 @@ Program scheduled(const Graph& graph) {
 
 Result<Program> made_ready(const Graph& graph, const WorkloadRequest& request, bool here) {
   request.progress(fmt::format("scheduling {} kernels", graph.kernels.size()));
+  if (here && request.backend) return compile(graph, request.backend, request.threads);
   if (here) return compile(graph, request.threads);
   return scheduled(graph);
 }
@@ -123,7 +126,9 @@ Result<Workload> prepare(const WorkloadRequest& request) {
 }
 
 Result<Workload> prepare(const WorkloadRequest& request, Machine machine) {
-  const bool here = is_this_computer(machine, request.machine);
+  if (const auto known = check_operations(request.graph); !known && !request.backend) return known.error();
+  // Without kernels for this processor its graphs can still be planned, from estimates.
+  const bool here = is_this_computer(machine, request.machine) && (request.backend || processor_backend());
   auto program = made_ready(request.graph, request, here);
   if (!program) return program.error();
   const Bytes peak = program->peak;
@@ -135,6 +140,7 @@ Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fa
   // the graph is split again for a smaller aim.
   constexpr std::array<std::uint64_t, 6> kPercent{100, 85, 70, 55, 40, 25};
   Bytes least = least_budget(workload.graph(), workload.machine).bytes;
+  if (request.backend) return workload;
   for (const std::uint64_t percent : kPercent) {
     if (fast >= least) break;
     Split split = split_to_fit(request.graph, fast / 100 * percent);
@@ -158,6 +164,7 @@ Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request, s
   if (!machine) return machine.error();
   const bool may_be_here = is_this_computer(*machine, request.machine);
   for (const bool here : {false, true}) {
+    if (here && !request.backend && !processor_backend()) break;
     auto program = made_ready(request.graph, request, here);
     if (!program) return program.error();
     const Bytes peak = program->peak;

@@ -72,7 +72,8 @@ struct Session::State {
     return [this, stage](const std::string& text) { tell(stage, text); };
   }
   WorkloadRequest request(SessionStage stage) const {
-    return {graph, options.threads, options.machine, options.slow, sink(stage), options.measure_again};
+    return {graph,       options.threads,       options.machine, options.slow,
+            sink(stage), options.measure_again, options.backend};
   }
 
   /// Does a stage's work, unless a stop is requested before or meanwhile.
