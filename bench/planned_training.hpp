@@ -14,9 +14,9 @@
 #include <string>
 
 #include "base/memory_limit.hpp"
-#include "pipeline/pipeline.hpp"
-#include "pipeline/workload.hpp"
 #include "terrace/models.hpp"
+#include "terrace/pipeline.hpp"
+#include "terrace/workload.hpp"
 #include "train/synthetic_data.hpp"
 
 namespace terrace::bench {

@@ -255,7 +255,7 @@ void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bou
   const bounds::Problem problem(request, clock, small ? kManyBlocks : bounds::kBlocks);
   const std::uint64_t steps =
       std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
-  bounds::Ascent any(problem, bounds::Again::yes), once(problem, bounds::Again::no);
+  bounds::Ascent any(problem, bounds::Recompute::yes), once(problem, bounds::Recompute::no);
   any.climb(steps);
   if (steps > kLeast) {
     once.climb(steps / 2);

@@ -12,7 +12,7 @@
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
 #include "pipeline/fast_budget.hpp"
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace::cli {
 namespace {

@@ -34,7 +34,8 @@ std::vector<std::string> planner_names(const Request& request) {
 }
 
 /// The first step touches memory and code for the first time, and does not count.
-std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& plan, const Told& progress) {
+std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& plan,
+                               const ProgressSink& progress) {
   Trainer trainer = expect(Trainer::start(workload.program, plan, workload.machine, {}));
   SyntheticData data(workload.graph(), 0);
   std::vector<double> seconds;
@@ -48,7 +49,7 @@ std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& pla
   return seconds;
 }
 
-void run_real(const Workload& workload, PlanRow& row, const Told& progress) try {
+void run_real(const Workload& workload, PlanRow& row, const ProgressSink& progress) try {
   if (row.planned) row.measured_steps = real_steps(workload, row.planned->plan, progress);
 } catch (const EnvironmentError& error) {
   row.reason = error.what();
@@ -59,7 +60,7 @@ void run_real(const Workload& workload, PlanRow& row, const Told& progress) try 
 /// A budget that none of them can work with is told in their rows.
 std::vector<PlanRow> rows_of(const Request& request, const WorkloadRequest& asked, const Workload& whole,
                              const std::string& fast) {
-  const Told& progress = asked.progress;
+  const ProgressSink& progress = asked.progress;
   const auto budget = expect(budget_of(whole, fast));
   const Workload workload = expect(fit(asked, whole, budget[0]));
   const auto profile = profile_of(workload, budget, progress);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/workload_options.hpp"
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace::cli {
 

@@ -15,7 +15,7 @@ WorkloadRequest WorkloadOptions::on(const Graph& graph, ProgressLine& line) cons
   return {graph, threads, machine, slow, shown_on(line)};
 }
 
-Told shown_on(ProgressLine& line) {
+ProgressSink shown_on(ProgressLine& line) {
   return [&line](const std::string& text) { line.show(text); };
 }
 

@@ -6,7 +6,7 @@
 
 #include "cli/model_choice.hpp"
 #include "cli/progress.hpp"
-#include "pipeline/workload.hpp"
+#include "terrace/workload.hpp"
 
 namespace CLI {
 class App;
@@ -24,7 +24,7 @@ struct WorkloadOptions : ModelChoice {
 };
 
 /// What the progress of long work is shown on. It must outlive what is returned.
-Told shown_on(ProgressLine& line);
+ProgressSink shown_on(ProgressLine& line);
 
 /// Of commands that read a plan, which does not hold the graph it is for.
 struct PlanFileOptions : WorkloadOptions {

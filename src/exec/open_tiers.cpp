@@ -139,16 +139,16 @@ Tier& OpenTiers::operator[](TierId id) const {
   return *tiers_[id.index];
 }
 
-std::byte* OpenTiers::at(Place place) const {
-  std::byte* memory = (*this)[place.tier].memory();
-  return memory == nullptr ? nullptr : memory + place.offset;
+std::byte* OpenTiers::at(TierAddress address) const {
+  std::byte* memory = (*this)[address.tier].memory();
+  return memory == nullptr ? nullptr : memory + address.offset;
 }
 
-Extent OpenTiers::extent(Place place, Bytes bytes) const {
-  return {{numbers_[place.tier.index]}, place.offset, bytes};
+Extent OpenTiers::extent(TierAddress address, Bytes bytes) const {
+  return {{numbers_[address.tier.index]}, address.offset, bytes};
 }
 
-void OpenTiers::read(Place from, std::span<std::byte> to) const {
+void OpenTiers::read(TierAddress from, std::span<std::byte> to) const {
   if (const std::byte* memory = at(from)) {
     std::memcpy(to.data(), memory, to.size());
     return;
@@ -164,7 +164,7 @@ void OpenTiers::read(Place from, std::span<std::byte> to) const {
   }
 }
 
-void OpenTiers::write(std::span<const std::byte> from, Place to) const {
+void OpenTiers::write(std::span<const std::byte> from, TierAddress to) const {
   if (std::byte* memory = at(to)) {
     std::memcpy(memory, from.data(), from.size());
     return;

@@ -17,7 +17,7 @@
 namespace terrace {
 
 /// Where a region begins.
-struct Place {
+struct TierAddress {
   TierId tier;
   std::uint64_t offset = 0;
 };
@@ -43,15 +43,15 @@ class OpenTiers {
   /// pre: is_open(id)
   Tier& operator[](TierId id) const;
   /// nullptr where kernels cannot use the tier in place.
-  std::byte* at(Place place) const;
+  std::byte* at(TierAddress address) const;
   /// As the mover knows it.
-  Extent extent(Place place, Bytes bytes) const;
+  Extent extent(TierAddress address, Bytes bytes) const;
   Mover& mover() const { return *mover_; }
 
   /// Copies between any memory and a tier, beside what a plan moves. Throws EnvironmentError where a disk
   /// fails. A write may change what lies behind it, up to the tier's granularity.
-  void read(Place from, std::span<std::byte> to) const;
-  void write(std::span<const std::byte> from, Place to) const;
+  void read(TierAddress from, std::span<std::byte> to) const;
+  void write(std::span<const std::byte> from, TierAddress to) const;
 
  private:
   void start_mover();

@@ -17,11 +17,11 @@ class Residence {
   void apply(const Instruction& instruction);
 
   /// pre: the tensor has a region there
-  Place place(TensorId tensor, TierId tier) const;
+  TierAddress address(TensorId tensor, TierId tier) const;
   /// Of a region of the tensor in that tier.
   Bytes size(TensorId tensor, TierId tier) const;
   /// Where it has regions, fastest tier first.
-  std::vector<Place> places(TensorId tensor) const;
+  std::vector<TierAddress> addresses(TensorId tensor) const;
   /// The most bytes of regions at once so far, by tier.
   const std::vector<Bytes>& peak() const { return peak_; }
 

@@ -98,9 +98,9 @@ void MigrationWriter::finish() {
     for (const TensorId tensor : units_.all[u].tensors) {
       const bool fast = writer_.has(tensor, {0});
       if (units_.all[u].given) {
-        if (fast && slow_home_[u]) free_fast(tensor);
-        if (!slow_home_[u]) free_slow(tensor);
-        if (!fast && !slow_home_[u]) writer_.restore(tensor, {0});
+        if (fast && in_backing_tier_[u]) free_fast(tensor);
+        if (!in_backing_tier_[u]) free_slow(tensor);
+        if (!fast && !in_backing_tier_[u]) writer_.restore(tensor, {0});
       } else if (!units_.all[u].persistent && fast) {
         free_slow(tensor);
       } else if (schedule_.from_start[u]) {
@@ -123,7 +123,8 @@ std::optional<TierId> MigrationWriter::slower_tier_of(const Unit& unit) const {
 /// Where they are, or will be.
 Result<TierId> MigrationWriter::spill_tier(const Unit& unit) {
   if (const auto tier = slower_tier_of(unit)) return *tier;
-  if (unit.home && writer_.has_room(unit.tensors.front(), *unit.home)) return *unit.home;
+  if (unit.backing_tier && writer_.has_room(unit.tensors.front(), *unit.backing_tier))
+    return *unit.backing_tier;
   return writer_.spill_tier(unit.tensors.front());
 }
 

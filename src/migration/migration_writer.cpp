@@ -22,7 +22,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       state_(units.all.size()),
       needed_(graph_.tensors.size()),
       stored_(graph_.tensors.size()),
-      slow_home_(units.all.size()),
+      in_backing_tier_(units.all.size()),
       links_(machine_),
       cases_(visits.intervals(), Case::done),
       waited_(visits.intervals()) {
@@ -53,17 +53,17 @@ Result<void> MigrationWriter::begin() {
       // What is given is filled where kernels could use it.
       if (unit.persistent || machine_[*spill].addressable) home = *spill;
     }
-    slow_home_[u] = home != TierId{0};
+    in_backing_tier_[u] = home != TierId{0};
     for (const TensorId tensor : unit.tensors) {
       writer_.start(tensor, home);
-      stored_[tensor.index] = slow_home_[u];
+      stored_[tensor.index] = in_backing_tier_[u];
     }
-    if (slow_home_[u]) continue;
+    if (in_backing_tier_[u]) continue;
     state_[u].regions = static_cast<std::uint32_t>(unit.tensors.size());
     used_ += size_of(u);
   }
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
-    if (!units_.all[u].given || slow_home_[u] || schedule_.from_start[u]) continue;
+    if (!units_.all[u].given || in_backing_tier_[u] || schedule_.from_start[u]) continue;
     if (auto left = leave(u, 0); !left) return left;
   }
   return {};
@@ -164,12 +164,12 @@ void MigrationWriter::after_use(const Use& use) {
   const bool fast = writer_.has(use.tensor, {0});
   if (use.writes) {
     stored_[use.tensor.index] = !fast;
-    if (fast && !slow_home_[u]) free_slow(use.tensor);
+    if (fast && !in_backing_tier_[u]) free_slow(use.tensor);
   }
   needed_[use.tensor.index] = use.next != kNever ? use.next_reads : tensor.persistent;
   if (use.next != kNever || tensor.persistent) return;
   if (fast) free_fast(use.tensor);
-  if (!slow_home_[u]) free_slow(use.tensor);
+  if (!in_backing_tier_[u]) free_slow(use.tensor);
 }
 
 /// It is in fast memory for the whole step.

@@ -116,7 +116,7 @@ class MigrationWriter {
   PlanWriter writer_;
   std::vector<State> state_;           ///< by unit
   std::vector<bool> needed_, stored_;  ///< by tensor: what it holds is needed; its slower region is current
-  std::vector<bool> slow_home_;        ///< by unit: its slower regions are there from step to step
+  std::vector<bool> in_backing_tier_;  ///< by unit: its slower regions are there from step to step
   std::deque<std::uint32_t> awaited_;  ///< visits whose units are to be fetched, in order
   std::deque<Leaving> leaving_;        ///< the first to end first
   std::vector<std::vector<Store>> stores_;  ///< by kernel: those that are to begin beside it

@@ -132,7 +132,7 @@ class Grouper {
     std::vector<Bytes> room = view_.request.budget;
     for (const std::uint32_t i : order) {
       Unit& unit = units_.all[i];
-      for (std::uint32_t tier = 1; tier < machine.tiers.size() && !unit.home; ++tier) {
+      for (std::uint32_t tier = 1; tier < machine.tiers.size() && !unit.backing_tier; ++tier) {
         if (!machine.is_linked_both_ways({0}, {tier})) continue;
         Bytes bytes{};
         for (const TensorId member : unit.tensors) {
@@ -140,7 +140,7 @@ class Grouper {
         }
         if (bytes > room[tier]) continue;
         if (!unit.short_lived) room[tier] -= bytes;
-        unit.home = TierId{tier};
+        unit.backing_tier = TierId{tier};
         unit.in_place = machine.tiers[tier].addressable;
       }
     }
@@ -159,10 +159,10 @@ class Grouper {
 
   void time_touch(std::uint32_t kernel, TensorId tensor, std::size_t operand) {
     Unit& unit = units_.all[units_.of[tensor.index]];
-    if (!unit.home) return;
+    if (!unit.backing_tier) return;
     const auto touch = std::lower_bound(unit.touches.begin(), unit.touches.end(), kernel,
                                         [](const Touch& one, std::uint32_t k) { return one.kernel < k; });
-    touch->slow += view_.clock.access({kernel}, operand, *unit.home);
+    touch->slow += view_.clock.access({kernel}, operand, *unit.backing_tier);
   }
 
   const StepView& view_;

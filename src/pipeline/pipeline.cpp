@@ -1,4 +1,4 @@
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace terrace {
 namespace {
 
 /// In the cache folder.
-std::optional<ProfileStore> open_store(const Told& progress) {
+std::optional<ProfileStore> open_store(const ProgressSink& progress) {
   const auto file = profile_store_file();
   if (!file) return progress(file.error().message), std::nullopt;
   return open_profile_store(*file, progress);
@@ -43,35 +43,46 @@ Result<std::filesystem::path> profile_store_file() {
   return *folder / "profiles.sqlite";
 }
 
-Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& budget, const Told& progress) {
+Result<Profile> profile_of(const Workload& workload, const std::vector<Bytes>& budget,
+                           const ProgressSink& progress) {
   if (auto enough = require_least(workload, budget[0]); !enough) return enough.error();
   if (!workload.here) return estimate(workload.graph(), workload.machine);
   auto store = open_store(progress);
   MeasureOptions options = measure_within(workload.machine, budget);
   options.threads = workload.program.threads;
+  options.backend = workload.program.backend.get();
   options.store = store ? &*store : nullptr;
   options.progress = [&](const MeasureProgress& done) {
     progress(fmt::format("measuring kernels, {}/{}", done.done, done.all));
   };
-  options.told = progress;
+  options.note = progress;
   return measure(workload.graph(), workload.machine, options);
 }
 
-void remember_accesses(const Program& program, const KernelAccesses& counted, const Told& progress) {
+void remember_accesses(const Program& program, const KernelAccesses& counted, const ProgressSink& progress) {
   auto store = open_store(progress);
   if (!store) return;
-  const std::string compute = compute_key(program.threads);
+  const std::string compute = compute_key(*program.backend, program.threads);
   std::set<std::string> saved;
   for (std::size_t i = 0; i < counted.size(); ++i) {
-    const std::string key = kernel_key(program.graph, program.graph.kernels[i]);
+    const std::string key = kernel_key(*program.backend, program.graph, program.graph.kernels[i]);
     if (saved.insert(key).second) store->save_accesses(key, compute, counted[i]);
   }
 }
 
+PlanFunction planner_named(std::string name) {
+  return [name = std::move(name)](const PlanRequest& request) { return make_plan(name, request); };
+}
+
 Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
                         std::string_view planner) {
+  return plan_of(workload, profile, budget, planner_named(std::string(planner)));
+}
+
+Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
+                        const PlanFunction& planner) {
   const auto start = std::chrono::steady_clock::now();
-  auto plan = make_plan(planner, {workload.graph(), workload.machine, profile, budget});
+  auto plan = planner({workload.graph(), workload.machine, profile, budget});
   if (!plan) return plan.error();
   trim_budget(workload.graph(), workload.machine, *plan);
   auto verified = verify(workload.graph(), workload.machine, *std::move(plan));

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "backends/backend.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace {
 
 /// Operation, attributes, the shape, type, layout and stored bytes of every operand, which of them are the
 /// same memory, workspace and implementation. Names and places in the graph are no part of it.
-std::string kernel_key(const Graph& graph, const Kernel& kernel);
+std::string kernel_key(const Backend& backend, const Graph& graph, const Kernel& kernel);
 
 }  // namespace terrace

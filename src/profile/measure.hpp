@@ -3,13 +3,14 @@
 // First with all operands in tier 0; then, where the machine has further tiers on this computer that kernels
 // can use in place, with operands there (measure_placements.hpp). What a kernel takes in any other placement
 // is left to KernelClock. Kernels that are alike (kernel_key.hpp) are measured once, and not at all if the
-// store knows them. Sets OpenMP's number of threads and uses its team; one at a time.
+// store knows them. Sets the backend's number of threads and uses its team; one at a time.
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <memory>
 
+#include "backends/backend.hpp"
 #include "profile/store.hpp"
 #include "terrace/profile.hpp"
 #include "terrace/tier.hpp"
@@ -31,20 +32,22 @@ struct MeasureOptions {
   std::vector<Bytes> tier_budgets = {};
   /// No placement outside tier 0 is begun when a kernel's others took as long; the first always is.
   Seconds placement_time{0.5};
-  std::function<void(const std::string&)> told = {};  ///< why a further tier is not measured
+  std::function<void(const std::string&)> note = {};  ///< why a further tier is not measured
   /// Lends memory of a tier to measure in, never more than its budget; without it memory is taken from the
   /// system. A kernel that does not fit in tier 0 is estimated then. pre: there are budgets of tiers
   std::function<Result<std::unique_ptr<Tier>>(TierId tier, Bytes bytes)> lend = {};
+  const Backend* backend = nullptr;  ///< that lowered the graph; borrowed. None: this processor's
 };
 
 /// The memory is that of the kernel with the largest operands and what is streamed over to empty the caches,
 /// or less of the latter where the budget ends: operands that fill a budget do not fit in caches anyway. It
 /// is given back before that of operands in further tiers is taken, which is within the budget of each tier.
 /// Fails where the operands of a kernel are larger than the budget, where the system has not as much memory,
-/// and for a foreign kernel, which can only be estimated. pre: `lower` made the graph for as many threads
+/// and for a kernel that is not the backend's. Kernels with tokens are not run but estimated. pre: `lower`
+/// made the graph for as many threads
 Result<Profile> measure(const Graph& lowered, const Machine& machine, const MeasureOptions& options);
 
 /// Processor, threads and the versions of what computes: times are found again only where all are the same.
-std::string compute_key(unsigned threads);
+std::string compute_key(const Backend& backend, unsigned threads);
 
 }  // namespace terrace

@@ -13,20 +13,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profile/kernel_benchmark.hpp"
 #include "profile/measure.hpp"
 #include "profile/placements.hpp"
-#include "profile/trial.hpp"
 
 namespace terrace {
 
 /// With tier 0 alone: memory that is lent, or the system's. Fails where there is none.
-Result<Trial> open_trial(const MeasureOptions& options, Bytes arena);
+Result<KernelBenchmark> open_benchmark(const Backend& backend, const MeasureOptions& options, Bytes arena);
 
-class PlacementTrials {
+class PlacementBenchmarks {
  public:
   /// Borrows all but the compute key. pre: a valid machine; the budgets of MeasureOptions agree
-  PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
-                  std::string compute);
+  PlacementBenchmarks(const Backend& backend, const Graph& graph, const Machine& machine,
+                      const MeasureOptions& options, std::string compute);
 
   /// Takes from the store what it knows of a kernel. pre: none of this key was added
   void add(const std::string& key, const Kernel& kernel);
@@ -54,10 +54,11 @@ class PlacementTrials {
   bool fits(const Kernel& kernel, const Placement& tiers) const;
   std::string name_of(const Placement& tiers) const;
   std::vector<Bytes> arenas() const;
-  std::optional<Trial> open() const;
-  void open_further(Trial& trial, TierId id, Bytes arena) const;
-  void measure(Trial& trial, Subject& subject) const;
+  std::optional<KernelBenchmark> open() const;
+  void open_further(KernelBenchmark& benchmark, TierId id, Bytes arena) const;
+  void measure(KernelBenchmark& benchmark, Subject& subject) const;
 
+  const Backend& backend_;
   const Graph& graph_;
   const Machine& machine_;
   const MeasureOptions& options_;

@@ -79,7 +79,7 @@ Result<BucketTrainer> BucketTrainer::unlimited(const TrainerOptions& options) co
   BucketRequest request = request_;
   request.fast.clear();
   request.options = options;
-  request.progress = [](const std::string&) {};
+  request.progress = no_progress;
   BucketTrainer made(std::move(request));
   made.network_ = network_;
   made.peak_ = peak_;
@@ -248,8 +248,9 @@ void BucketTrainer::begin_adjusting(TrainedGraph& made, const Profile& profile) 
   if (!request_.adjust) return;
   Plan plan = made.planned->plan.plan();
   plan.budget = budget_;  // the next one may need what this one leaves
-  made.adjuster = std::make_unique<Adjuster>(trainer_->program(*made.number).graph, machine_, profile,
-                                             std::move(plan), *request_.adjust);
+  made.adjuster =
+      std::make_unique<Adjuster>(trainer_->program(*made.number).graph, machine_, profile, std::move(plan),
+                                 planner_named(request_.planner), *request_.adjust);
 }
 
 TrainedGraph& BucketTrainer::in_training() {

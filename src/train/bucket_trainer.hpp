@@ -19,7 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
+#include "terrace/trainer.hpp"
 #include "train/adjuster.hpp"
 
 namespace terrace {
@@ -34,7 +35,7 @@ struct BucketRequest {
   std::string planner = {};
   std::optional<AdjusterOptions> adjust = {};  ///< plans follow the computer; none: they stay
   TrainerOptions options = {};
-  Told progress = [](const std::string&) {};
+  ProgressSink progress = no_progress;
 };
 
 /// What is trained at a time.

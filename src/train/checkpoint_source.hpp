@@ -11,7 +11,7 @@ namespace terrace {
 
 struct KeptTensor {
   TensorId tensor;
-  Place place;
+  TierAddress address;
   std::uint32_t until = 0;  ///< the first instruction that may change it; as many as there are: none does
 };
 

@@ -4,9 +4,9 @@
 #include <unordered_map>
 
 #include "base/check.hpp"
+#include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "graph/parts.hpp"
-#include "train/initialise.hpp"
 #include "train/trainer_state.hpp"
 
 namespace terrace {

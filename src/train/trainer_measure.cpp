@@ -105,6 +105,7 @@ Result<Profile> Trainer::measure(const Program& program, const Machine& machine,
   auto store = open_profile_store(folder / "profiles.sqlite");
   MeasureOptions options = measure_within(machine, budget());
   options.threads = program.threads;
+  options.backend = program.backend.get();
   options.store = store ? &*store : nullptr;
   options.lend = [&](TierId id, Bytes bytes) { return lender.lend(id, bytes); };
   std::optional<Result<Profile>> profile;

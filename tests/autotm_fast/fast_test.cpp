@@ -99,9 +99,9 @@ TEST(AutotmFast, PricesSayWhatMemoryIsWorthAtMost) {
     Instance instance = RandomInstance(seed).make();
     const auto result = solve_fast(instance, options(0, 100));
     if (!result) continue;
-    ASSERT_EQ(result->prices.size(), instance.moments());
+    ASSERT_EQ(result->multipliers.size(), instance.moments());
     double of_all = 0;
-    for (const double price : result->prices) {
+    for (const double price : result->multipliers) {
       EXPECT_GE(price, 0);
       of_all += price;
     }
@@ -150,7 +150,7 @@ TEST(AutotmFast, RepeatsItselfExactly) {
     EXPECT_EQ(one->solution.paths, other->solution.paths);
     EXPECT_EQ(one->solution.configurations, other->solution.configurations);
     EXPECT_EQ(one->bound, other->bound);
-    EXPECT_EQ(one->prices, other->prices);
+    EXPECT_EQ(one->multipliers, other->multipliers);
     EXPECT_EQ(one->iterations, other->iterations);
   }
 }

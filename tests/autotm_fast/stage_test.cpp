@@ -10,9 +10,10 @@ namespace {
 constexpr Seconds kLong{1e6};
 
 struct Shown {
-  explicit Shown(const Flat& flat) : doubts(flat.tensors.size()), shares(flat.edges.size()), prices(flat) {}
-  std::vector<double> doubts, shares;
-  Prices prices;
+  explicit Shown(const Flat& flat)
+      : fractionality(flat.tensors.size()), shares(flat.edges.size()), multipliers(flat) {}
+  std::vector<double> fractionality, shares;
+  Multipliers multipliers;
 };
 
 TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
@@ -31,8 +32,8 @@ TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
     Stage fine(flat, kFine, coarse);
     EXPECT_GE(fine.bound(), coarse.bound());
     Shown before(flat), after(flat);
-    coarse.show(before.doubts, before.shares, before.prices);
-    fine.show(after.doubts, after.shares, after.prices);
+    coarse.show(before.fractionality, before.shares, before.multipliers);
+    fine.show(after.fractionality, after.shares, after.multipliers);
     for (const std::uint32_t t : coarse.tensors()) {
       for (std::uint32_t e = flat.tensors[t].first; e < flat.tensors[t].end; ++e) {
         ++edges;

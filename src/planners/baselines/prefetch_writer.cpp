@@ -17,20 +17,20 @@ PrefetchWriter::PrefetchWriter(const PlanRequest& request, const KernelClock& cl
     : request_(request),
       uses_(uses),
       residency_(residency),
-      gaps_(residency.gaps),
+      evictions_(residency.evictions),
       capacity_(static_cast<std::int64_t>(capacity.count)),
-      after_(gaps_, uses.kernels(), &Gap::after),
-      until_(gaps_, uses.kernels(), &Gap::until),
+      after_(evictions_, uses.kernels(), &Eviction::after),
+      until_(evictions_, uses.kernels(), &Eviction::until),
       writer_(request, uses, residency, "prefetch"),
       planned_(uses.kernels() + 1),
-      tickets_(gaps_.size(), kNever),
-      arrival_(gaps_.size()),
+      tickets_(evictions_.size(), kNever),
+      arrival_(evictions_.size()),
       free_at_(2 * request.machine.tiers.size()) {
   begin_.push_back(Seconds{0});
   for (std::uint32_t k = 0; k < uses.kernels(); ++k) begin_.push_back(begin_.back() + clock.fast({k}));
   for (std::uint32_t k = 0; k <= uses.kernels(); ++k) {
-    for (const std::uint32_t gap : until_.at(k)) {
-      if (gaps_[gap].fetches) fetches_.push_back(gap);
+    for (const std::uint32_t eviction : until_.at(k)) {
+      if (evictions_[eviction].fetches) fetches_.push_back(eviction);
     }
   }
   plan_occupancy();
@@ -40,7 +40,8 @@ PrefetchWriter::PrefetchWriter(const PlanRequest& request, const KernelClock& cl
 void PrefetchWriter::plan_occupancy() {
   const std::uint32_t end = uses_.kernels();
   std::vector<bool> out(request_.graph.tensors.size());
-  for (const Gap& gap : gaps_) out[gap.tensor.index] = out[gap.tensor.index] || gap.after == kNever;
+  for (const Eviction& eviction : evictions_)
+    out[eviction.tensor.index] = out[eviction.tensor.index] || eviction.after == kNever;
   for (std::uint32_t i = 0; i < out.size(); ++i) {
     const auto size = static_cast<std::int64_t>(writer_.fast_size({i}).count);
     if (!residency_.pinned[i] && !is_given(request_.graph.tensors[i])) continue;
@@ -50,7 +51,7 @@ void PrefetchWriter::plan_occupancy() {
   }
   std::vector<std::uint32_t> left(out.size(), kNever);
   for (std::uint32_t k = 0; k <= end; ++k) {
-    for (const std::uint32_t gap : after_.at(k)) left[gaps_[gap].tensor.index] = k;
+    for (const std::uint32_t eviction : after_.at(k)) left[evictions_[eviction].tensor.index] = k;
     for (const Use& use : uses_.of(k)) {
       const auto size = static_cast<std::int64_t>(writer_.fast_size(use.tensor).count);
       const bool stays = left[use.tensor.index] != k;
@@ -76,10 +77,10 @@ std::uint32_t PrefetchWriter::kernel_at(Seconds time, std::uint32_t from) const 
 }
 
 /// `next_kernel`: the one that runs next.
-Result<void> PrefetchWriter::leave(std::uint32_t gap, std::uint32_t next_kernel) {
-  const TensorId tensor = gaps_[gap].tensor;
+Result<void> PrefetchWriter::leave(std::uint32_t eviction, std::uint32_t next_kernel) {
+  const TensorId tensor = evictions_[eviction].tensor;
   const auto size = static_cast<std::int64_t>(writer_.fast_size(tensor).count);
-  if (!gaps_[gap].stores) {
+  if (!evictions_[eviction].stores) {
     writer_.drop(tensor);
     used_ -= size;
     return {};
@@ -89,7 +90,7 @@ Result<void> PrefetchWriter::leave(std::uint32_t gap, std::uint32_t next_kernel)
   const Seconds end = transfer(tensor, true);
   const std::uint32_t late = kernel_at(end, next_kernel);
   if (late > next_kernel) planned_.add(next_kernel, late - 1, size);
-  leaving_.push_back({gap, *ticket, end, late});
+  leaving_.push_back({eviction, *ticket, end, late});
   return {};
 }
 
@@ -99,7 +100,7 @@ void PrefetchWriter::finish_leaving(std::uint32_t next_kernel) {
   leaving_.pop_front();
   now_ = std::max(now_, gone.end);
   writer_.wait(gone.ticket);
-  const TensorId tensor = gaps_[gone.gap].tensor;
+  const TensorId tensor = evictions_[gone.eviction].tensor;
   const auto size = static_cast<std::int64_t>(writer_.fast_size(tensor).count);
   writer_.drop(tensor);
   used_ -= size;
@@ -108,39 +109,39 @@ void PrefetchWriter::finish_leaving(std::uint32_t next_kernel) {
 
 /// A tensor that is needed again while it is still leaving stays, if there is room for it until then. Returns
 /// whether it is not leaving any more, one way or the other.
-bool PrefetchWriter::keep(std::uint32_t gap, std::uint32_t kernel) {
+bool PrefetchWriter::keep(std::uint32_t eviction, std::uint32_t kernel) {
   const auto found = std::find_if(leaving_.begin(), leaving_.end(),
-                                  [&](const Leaving& leaving) { return leaving.gap == gap; });
+                                  [&](const Leaving& leaving) { return leaving.eviction == eviction; });
   if (found == leaving_.end()) return true;
-  const auto size = static_cast<std::int64_t>(writer_.fast_size(gaps_[gap].tensor).count);
-  const std::uint32_t from = std::max(kernel, found->late), until = gaps_[gap].until;
+  const auto size = static_cast<std::int64_t>(writer_.fast_size(evictions_[eviction].tensor).count);
+  const std::uint32_t from = std::max(kernel, found->late), until = evictions_[eviction].until;
   if (from < until) {
     if (planned_.most(from, until - 1) + size > capacity_) return false;
     planned_.add(from, until - 1, size);
   }
-  tickets_[gap] = found->ticket;
-  arrival_[gap] = found->end;
+  tickets_[eviction] = found->ticket;
+  arrival_[eviction] = found->end;
   leaving_.erase(found);
   return true;
 }
 
 void PrefetchWriter::make_room(std::uint32_t kernel) {
   while (!leaving_.empty() && leaving_.front().end <= now_) finish_leaving(kernel);
-  for (const std::uint32_t gap : until_.at(kernel)) {
-    if (gaps_[gap].fetches) keep(gap, kernel);
+  for (const std::uint32_t eviction : until_.at(kernel)) {
+    if (evictions_[eviction].fetches) keep(eviction, kernel);
   }
   while (used_ + static_cast<std::int64_t>(writer_.missing(kernel).count) > capacity_ && !leaving_.empty()) {
     finish_leaving(kernel);
   }
 }
 
-void PrefetchWriter::fetch(std::uint32_t gap, std::uint32_t kernel) {
-  const TensorId tensor = gaps_[gap].tensor;
+void PrefetchWriter::fetch(std::uint32_t eviction, std::uint32_t kernel) {
+  const TensorId tensor = evictions_[eviction].tensor;
   const auto size = static_cast<std::int64_t>(writer_.fast_size(tensor).count);
-  tickets_[gap] = writer_.fetch(tensor);
-  arrival_[gap] = transfer(tensor, false);
+  tickets_[eviction] = writer_.fetch(tensor);
+  arrival_[eviction] = transfer(tensor, false);
   used_ += size;
-  if (gaps_[gap].until > kernel) planned_.add(kernel, gaps_[gap].until - 1, size);
+  if (evictions_[eviction].until > kernel) planned_.add(kernel, evictions_[eviction].until - 1, size);
 }
 
 void PrefetchWriter::fetch_ahead(std::uint32_t kernel) {
@@ -148,28 +149,29 @@ void PrefetchWriter::fetch_ahead(std::uint32_t kernel) {
   while (next_fetch_ < fetches_.size() && tickets_[fetches_[next_fetch_]] != kNever) ++next_fetch_;
   const std::size_t end = std::min(fetches_.size(), next_fetch_ + kLookahead);
   for (std::size_t i = next_fetch_; i < end; ++i) {
-    const std::uint32_t gap = fetches_[i];
-    const bool gone = gaps_[gap].after == kNever || gaps_[gap].after < kernel;
-    if (tickets_[gap] != kNever || !gone) continue;
-    if (!keep(gap, kernel)) return;
-    if (tickets_[gap] != kNever) continue;
-    const auto size = static_cast<std::int64_t>(writer_.fast_size(gaps_[gap].tensor).count);
-    const std::int64_t before = gaps_[gap].until > 0 ? planned_.most(kernel, gaps_[gap].until - 1) : 0;
+    const std::uint32_t eviction = fetches_[i];
+    const bool gone = evictions_[eviction].after == kNever || evictions_[eviction].after < kernel;
+    if (tickets_[eviction] != kNever || !gone) continue;
+    if (!keep(eviction, kernel)) return;
+    if (tickets_[eviction] != kNever) continue;
+    const auto size = static_cast<std::int64_t>(writer_.fast_size(evictions_[eviction].tensor).count);
+    const std::int64_t before =
+        evictions_[eviction].until > 0 ? planned_.most(kernel, evictions_[eviction].until - 1) : 0;
     // The next needed comes first: later ones must not take its room.
     if (before + size > capacity_ || used_ + missing + size > capacity_) return;
-    fetch(gap, kernel);
+    fetch(eviction, kernel);
   }
 }
 
 /// What the kernel needs is here from now on.
 void PrefetchWriter::arrive(std::uint32_t kernel) {
-  for (const std::uint32_t gap : until_.at(kernel)) {
-    if (gaps_[gap].fetches && tickets_[gap] == kNever) fetch(gap, kernel);
+  for (const std::uint32_t eviction : until_.at(kernel)) {
+    if (evictions_[eviction].fetches && tickets_[eviction] == kNever) fetch(eviction, kernel);
   }
-  for (const std::uint32_t gap : until_.at(kernel)) {
-    if (!gaps_[gap].fetches) continue;
-    writer_.wait(tickets_[gap]);
-    now_ = std::max(now_, arrival_[gap]);
+  for (const std::uint32_t eviction : until_.at(kernel)) {
+    if (!evictions_[eviction].fetches) continue;
+    writer_.wait(tickets_[eviction]);
+    now_ = std::max(now_, arrival_[eviction]);
   }
 }
 
@@ -194,9 +196,9 @@ void PrefetchWriter::compute(std::uint32_t kernel) {
 
 Result<Draft> PrefetchWriter::write(PackingEffort effort) {
   if (auto begun = writer_.begin(); !begun) return begun.error();
-  for (std::uint32_t gap = 0; gap < gaps_.size(); ++gap) {
-    if (gaps_[gap].after != kNever || !writer_.is_fast(gaps_[gap].tensor)) continue;
-    if (auto left = leave(gap, 0); !left) return left.error();
+  for (std::uint32_t eviction = 0; eviction < evictions_.size(); ++eviction) {
+    if (evictions_[eviction].after != kNever || !writer_.is_fast(evictions_[eviction].tensor)) continue;
+    if (auto left = leave(eviction, 0); !left) return left.error();
   }
   for (std::uint32_t kernel = 0; kernel <= uses_.kernels(); ++kernel) {
     make_room(kernel);
@@ -204,8 +206,8 @@ Result<Draft> PrefetchWriter::write(PackingEffort effort) {
     fetch_ahead(kernel);
     if (kernel == uses_.kernels()) break;
     compute(kernel);
-    for (const std::uint32_t gap : after_.at(kernel)) {
-      if (auto left = leave(gap, kernel + 1); !left) return left.error();
+    for (const std::uint32_t eviction : after_.at(kernel)) {
+      if (auto left = leave(eviction, kernel + 1); !left) return left.error();
     }
   }
   while (!leaving_.empty()) finish_leaving(uses_.kernels());

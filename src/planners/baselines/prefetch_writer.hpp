@@ -22,20 +22,20 @@ class PrefetchWriter {
  private:
   /// A tensor on its way out that still has its place in fast memory.
   struct Leaving {
-    std::uint32_t gap;
+    std::uint32_t eviction;
     std::uint32_t ticket;
     Seconds end;
     std::uint32_t late;  ///< the first kernel it is expected to be gone
   };
 
   void plan_occupancy();
-  Result<void> leave(std::uint32_t gap, std::uint32_t next_kernel);
+  Result<void> leave(std::uint32_t eviction, std::uint32_t next_kernel);
   void finish_leaving(std::uint32_t next_kernel);
   void make_room(std::uint32_t kernel);
-  void fetch(std::uint32_t gap, std::uint32_t kernel);
+  void fetch(std::uint32_t eviction, std::uint32_t kernel);
   void fetch_ahead(std::uint32_t kernel);
   void arrive(std::uint32_t kernel);
-  bool keep(std::uint32_t gap, std::uint32_t kernel);
+  bool keep(std::uint32_t eviction, std::uint32_t kernel);
   void compute(std::uint32_t kernel);
   std::uint32_t kernel_at(Seconds time, std::uint32_t from) const;
   Seconds transfer(TensorId tensor, bool out);
@@ -43,9 +43,9 @@ class PrefetchWriter {
   const PlanRequest& request_;
   const StepUses& uses_;
   const Residency& residency_;
-  const std::vector<Gap>& gaps_;
+  const std::vector<Eviction>& evictions_;
   std::int64_t capacity_;
-  GapIndex after_, until_;
+  EvictionIndex after_, until_;
   StepWriter writer_;
   PlannedOccupancy planned_;
   std::vector<Seconds> begin_;          ///< of each kernel, if nothing ever waited

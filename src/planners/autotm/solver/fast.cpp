@@ -59,9 +59,9 @@ class FastSolver {
         overlaps_(flat_.overlaps()),
         placement_(start()),
         exchange_(flat_, placement_),
-        doubts_(flat_.tensors.size()),
+        fractionality_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
-        prices_(flat_),
+        multipliers_(flat_),
         random_(options.seed) {
     // What takes memory of two pools is two edges where others are one: the second is to count for nothing.
     if (!instance.between.empty()) going_on_ = flat_.going_on();
@@ -84,7 +84,7 @@ class FastSolver {
     }
     result_.bound = bound();
     for (std::uint32_t m = 0; m < flat_.moments; ++m)
-      result_.prices.push_back(stage_->prices().memory[m] / flat_.unit);
+      result_.multipliers.push_back(stage_->multipliers().memory[m] / flat_.unit);
     return std::move(result_);
   }
 
@@ -182,10 +182,10 @@ class FastSolver {
 
   /// Which tensors the relaxation is undecided about, and which paths it is for.
   void look() {
-    stage_->show(doubts_, shares_, prices_);
+    stage_->show(fractionality_, shares_, multipliers_);
     for (const std::uint32_t e : going_on_) shares_[e] = 1;
-    exchange_.set_doubts(doubts_);
-    placement_.set_prices(prices_);
+    exchange_.set_fractionality(fractionality_);
+    placement_.set_multipliers(multipliers_);
   }
 
   /// So that placements differ.
@@ -215,7 +215,7 @@ class FastSolver {
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
   void follow(double bound) {
-    follow_by(doubts_);
+    follow_by(fractionality_);
     for (const Trust trust : kFollowed) {
       placement_.sweep(trust, random_);
       keep();
@@ -257,7 +257,7 @@ class FastSolver {
       exchange_.run(placement_, attempts, random_);
       keep();
     }
-    best_->set_prices(prices_);
+    best_->set_multipliers(multipliers_);
     exchange_.run(*best_, attempts, random_);
     exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
     if (best_->time() < result_.time.count()) take(*best_);
@@ -302,13 +302,13 @@ class FastSolver {
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
-  std::vector<double> doubts_;           ///< by tensor
+  std::vector<double> fractionality_;    ///< by tensor
   std::vector<double> shares_;           ///< by edge
   std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
   double rise_ = 0;                      ///< of the bound in the latest steps
   double branched_ = 0;                  ///< the exact program's bound
-  Prices prices_;                        ///< the same for all links of the whole problem
+  Multipliers multipliers_;              ///< the same for all links of the whole problem
   SplitMix random_;
   FastResult result_;
   std::uint64_t rounds_ = 0;  ///< placements

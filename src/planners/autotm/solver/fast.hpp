@@ -39,7 +39,7 @@ struct FastResult {
   Seconds time{0};   ///< of the solution
   Seconds bound{0};  ///< no solution of this instance is faster
   std::vector<double>
-      prices;  ///< by moment: what one more byte of fast memory there saves, in seconds, at most
+      multipliers;  ///< by moment: what one more byte of fast memory there saves, in seconds, at most
   std::uint64_t iterations = 0;
   bool within_gap = false;  ///< else a limit came first
 

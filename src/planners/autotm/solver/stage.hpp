@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "planners/autotm/solver/primal_dual.hpp"
 #include "planners/autotm/solver/reduction.hpp"
-#include "planners/autotm/solver/saddle.hpp"
 
 namespace terrace::autotm {
 
@@ -41,28 +41,28 @@ class Stage {
 
   /// The best so far, with its prices for the smaller problem. From coarser stages on it does not fall.
   double bound() const { return bound_; }
-  const Prices& prices() const { return best_; }
+  const Multipliers& multipliers() const { return best_; }
   double gap() const { return gap_; }
   /// Of a bound, at most, for the smaller problem.
   double given_away() const;
   /// Those of the whole problem that are in the smaller one.
   const std::vector<std::uint32_t>& tensors() const { return reduction_.tensors; }
   /// For the whole problem: by tensor how undecided it is, by edge how much of it is taken, prices.
-  void show(std::vector<double>& doubts, std::vector<double>& shares, Prices& prices) const;
+  void show(std::vector<double>& fractionality, std::vector<double>& shares, Multipliers& multipliers) const;
 
  private:
-  void take_bound(const Prices& prices);
+  void take_bound(const Multipliers& multipliers);
 
   double gap_;
   Team& team_;
   Reduction reduction_;
   Cuts cuts_;  ///< of the smaller problem
   Relaxation relaxation_;
-  Prices best_;
+  Multipliers best_;
   double bound_ = 0;
-  std::optional<Saddle> saddle_;  ///< none before the climb
-  bool overlaps_;                 ///< some move may be beside a kernel
-  bool is_balanced_ = false;      ///< somewhat: there are shares that may break inequalities
+  std::optional<PrimalDual> primal_dual_;  ///< none before the climb
+  bool overlaps_;                          ///< some move may be beside a kernel
+  bool is_balanced_ = false;               ///< somewhat: there are shares that may break inequalities
 };
 
 }  // namespace terrace::autotm

@@ -6,7 +6,7 @@
 #include "base/random.hpp"
 #include "planners/baseline_rig.hpp"
 #include "planners/best/checkpoints.hpp"
-#include "planners/best/priced.hpp"
+#include "planners/best/guided_planning.hpp"
 #include "support/plan_interpreter.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
@@ -18,23 +18,23 @@ namespace terrace::best {
 namespace {
 
 /// Of what forward makes: from its last use forward to its first use backward.
-Dropped over_its_gap(const Graph& graph, TensorId tensor) {
-  Dropped dropped;
+DiscardWindow over_its_gap(const Graph& graph, TensorId tensor) {
+  DiscardWindow discarded;
   const std::vector<KernelId> users = Lifetimes(graph)[tensor].users;
   for (const KernelId user : users) {
-    if (graph[user].phase == Phase::forward) dropped.after = user.index;
-    if (graph[user].phase != Phase::forward && dropped.until == kNever) dropped.until = user.index;
+    if (graph[user].phase == Phase::forward) discarded.after = user.index;
+    if (graph[user].phase != Phase::forward && discarded.until == kNever) discarded.until = user.index;
   }
-  return dropped;
+  return discarded;
 }
 
-std::vector<Dropped> drop(const Graph& graph, const std::vector<const char*>& names) {
-  std::vector<Dropped> dropped(graph.tensors.size());
+std::vector<DiscardWindow> drop(const Graph& graph, const std::vector<const char*>& names) {
+  std::vector<DiscardWindow> discarded(graph.tensors.size());
   for (const char* name : names) {
     const TensorId tensor = find_tensor(graph, name);
-    dropped[tensor.index] = over_its_gap(graph, tensor);
+    discarded[tensor.index] = over_its_gap(graph, tensor);
   }
-  return dropped;
+  return discarded;
 }
 
 std::string order_of(const Graph& graph) {
@@ -46,10 +46,10 @@ std::string order_of(const Graph& graph) {
   return names;
 }
 
-Result<Plan> plan_of(const RemadeStep& remade) {
+Result<Plan> plan_of(const RecomputeRewrite& remade) {
   const PlanRequest step = remade.request();
-  const PricedPlanning planning(step, Pricing::careful, remade.side_by_side());
-  auto draft = planning.draft(PricedPlanning::Recipe{});
+  const GuidedPlanning planning(step, MultiplierEffort::careful, remade.side_by_side());
+  auto draft = planning.draft(GuidedPlanning::Recipe{});
   if (!draft) return draft.error();
   return remade.restore(*std::move(draft));
 }
@@ -66,38 +66,38 @@ std::string wrong_with(const Graph& graph, const Machine& machine, const Plan& p
   return "";
 }
 
-TEST(RemadeStep, RunsAChainAgainBeforeItsFirstUse) {
+TEST(RecomputeRewrite, RunsAChainAgainBeforeItsFirstUse) {
   const Planned planned(rig_chain(6), rig_machine(1e7, false));
   const PlanRequest request = planned.request(8 * kMega);
   const StepUses uses(planned.graph);
-  const RemadeStep remade(request, uses, drop(planned.graph, {"a2", "a3", "a4"}));
+  const RecomputeRewrite remade(request, uses, drop(planned.graph, {"a2", "a3", "a4"}));
   EXPECT_EQ(order_of(remade.request().graph), " f1 f2 f3 f4 f5 f6 b5 f2 f3 f4 b4 b3 b2 b1 b0");
-  EXPECT_EQ(remade.runs_again(), 3U);
+  EXPECT_EQ(remade.recomputations(), 3U);
 }
 
-TEST(RemadeStep, MakesSegmentsOneAfterTheOther) {
+TEST(RecomputeRewrite, MakesSegmentsOneAfterTheOther) {
   const Planned planned(rig_chain(7), rig_machine(1e7, false));
   const PlanRequest request = planned.request(8 * kMega);
   const StepUses uses(planned.graph);
-  const RemadeStep remade(request, uses, drop(planned.graph, {"a1", "a2", "a4", "a5"}));
+  const RecomputeRewrite remade(request, uses, drop(planned.graph, {"a1", "a2", "a4", "a5"}));
   EXPECT_EQ(order_of(remade.request().graph), " f1 f2 f3 f4 f5 f6 f7 b6 f4 f5 b5 b4 b3 f1 f2 b2 b1 b0");
 }
 
-TEST(RemadeStep, KeepsResultsAndMakesTheRest) {
+TEST(RecomputeRewrite, KeepsResultsAndMakesTheRest) {
   Graph graph = rig_chain(6);
   graph.results.push_back(find_tensor(graph, "a3"));
   const Planned planned(graph, rig_machine(1e7, false));
   const PlanRequest request = planned.request(8 * kMega);
   const StepUses uses(planned.graph);
-  const RemadeStep remade(request, uses, drop(planned.graph, {"a2", "a3", "a4"}));
+  const RecomputeRewrite remade(request, uses, drop(planned.graph, {"a2", "a3", "a4"}));
   EXPECT_EQ(order_of(remade.request().graph), " f1 f2 f3 f4 f5 f6 b5 f4 b4 b3 f2 b2 b1 b0");
 }
 
-TEST(RemadeStep, NeedsLessFastMemory) {
+TEST(RecomputeRewrite, NeedsLessFastMemory) {
   const Planned planned(rig_chain(8), rig_machine(1e7, false));
   const PlanRequest request = planned.request(6 * kMega);
   const StepUses uses(planned.graph);
-  const RemadeStep remade(request, uses, drop(planned.graph, {"a1", "a2", "a3", "a5", "a6"}));
+  const RecomputeRewrite remade(request, uses, drop(planned.graph, {"a1", "a2", "a3", "a5", "a6"}));
   EXPECT_GT(Lifetimes(planned.graph).peak_bytes().count, 8 * kMega);
   EXPECT_LT(Lifetimes(remade.request().graph).peak_bytes().count, 7 * kMega);
 }
@@ -123,11 +123,11 @@ Graph counting_chain(std::uint32_t length) {
   return graph;
 }
 
-TEST(RemadeStep, ReadsAgainWhatItsFirstRunChanged) {
+TEST(RecomputeRewrite, ReadsAgainWhatItsFirstRunChanged) {
   const Planned planned(counting_chain(6), rig_machine(1e7, false));
   const PlanRequest request = planned.request(6 * kMega);
   const StepUses uses(planned.graph);
-  const RemadeStep remade(request, uses, drop(planned.graph, {"a2", "a3", "a4"}));
+  const RecomputeRewrite remade(request, uses, drop(planned.graph, {"a2", "a3", "a4"}));
   EXPECT_EQ(remade.side_by_side().size(), 3U);
   const auto plan = plan_of(remade);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
@@ -158,31 +158,31 @@ void let_count_together(Graph& graph, const std::vector<std::uint32_t>& kernels)
   graph = std::move(rig.graph);
 }
 
-TEST(RemadeStep, KeepsTheValueThatAnotherKernelMadeBeforeItsFirstRun) {
+TEST(RecomputeRewrite, KeepsTheValueThatAnotherKernelMadeBeforeItsFirstRun) {
   Graph graph = rig_chain(6);
   let_count(graph, {1});
   let_count_together(graph, {3, 4});
   const Planned planned(graph, rig_machine(1e7, false));
   const PlanRequest request = planned.request(6 * kMega);
   const StepUses uses(planned.graph);
-  const RemadeStep remade(request, uses, drop(planned.graph, {"a2", "a5"}));
-  ASSERT_EQ(remade.runs_again(), 2U);
+  const RecomputeRewrite remade(request, uses, drop(planned.graph, {"a2", "a5"}));
+  ASSERT_EQ(remade.recomputations(), 2U);
   ASSERT_EQ(remade.side_by_side().size(), 2U);
   const auto plan = plan_of(remade);
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   EXPECT_EQ(wrong_with(planned.graph, planned.machine, *plan), "");
 }
 
-TEST(RemadeStep, RunsNothingAgainThatChangesWhatIsNowhereElse) {
+TEST(RecomputeRewrite, RunsNothingAgainThatChangesWhatIsNowhereElse) {
   Planned planned(counting_chain(6), rig_machine(1e7, false));
   planned.machine.links.clear();
   planned.profile = estimate(planned.graph, planned.machine);
   const PlanRequest request = planned.request(6 * kMega);
   const StepUses uses(planned.graph);
-  EXPECT_EQ(RemadeStep(request, uses, drop(planned.graph, {"a2", "a3", "a4"})).runs_again(), 0U);
+  EXPECT_EQ(RecomputeRewrite(request, uses, drop(planned.graph, {"a2", "a3", "a4"})).recomputations(), 0U);
 }
 
-TEST(RemadeStep, GivesPlansThatComputeTheSameOfRandomGraphs) {
+TEST(RecomputeRewrite, GivesPlansThatComputeTheSameOfRandomGraphs) {
   constexpr std::uint64_t kCases = 300;
   std::uint64_t planned = 0, ran_again = 0, read_twice = 0;
   for (std::uint64_t seed = 0; seed < kCases; ++seed) {
@@ -203,18 +203,18 @@ TEST(RemadeStep, GivesPlansThatComputeTheSameOfRandomGraphs) {
     const std::uint64_t least = least_budget(graph, machine).bytes.count;
     request.budget[0] = Bytes{least + random.below(Lifetimes(graph).peak_bytes().count)};
     const StepUses uses(graph);
-    std::vector<Dropped> dropped(graph.tensors.size());
+    std::vector<DiscardWindow> discarded(graph.tensors.size());
     for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
       for (const Use& use : uses.of(k)) {
         const bool over = use.next == kNever, gap = !over && use.next < uses.kernels() && use.next_reads;
-        if ((over || gap) && random.below(2) == 0) dropped[use.tensor.index] = {k, use.next};
+        if ((over || gap) && random.below(2) == 0) discarded[use.tensor.index] = {k, use.next};
       }
     }
-    const RemadeStep remade(request, uses, dropped);
+    const RecomputeRewrite remade(request, uses, discarded);
     const auto plan = plan_of(remade);
     if (!plan) continue;
     ++planned;
-    ran_again += remade.runs_again() > 0 ? 1 : 0;
+    ran_again += remade.recomputations() > 0 ? 1 : 0;
     read_twice += remade.side_by_side().empty() ? 0 : 1;
     ASSERT_EQ(wrong_with(graph, machine, *plan), "") << "case " << seed;
     const Seconds step = simulate(graph, machine, profile, *plan).step;
@@ -228,21 +228,21 @@ TEST(RemadeStep, GivesPlansThatComputeTheSameOfRandomGraphs) {
 TEST(Checkpoints, DropNothingWhereEverythingFits) {
   const Planned planned(rig_chain(12), rig_machine(1e7, false));
   const PlanRequest request = planned.request(64 * kMega);
-  const PricedPlanning planning(request);
-  const Checkpoints checkpoints(request, planning.uses(), planning.problem(), planning.prices());
+  const GuidedPlanning planning(request);
+  const Checkpoints checkpoints(request, planning.uses(), planning.problem(), planning.multipliers());
   EXPECT_TRUE(checkpoints.choices(48).empty());
 }
 
 TEST(Checkpoints, CutTheChainIntoSegments) {
   const Planned planned(rig_chain(24), rig_machine(1e5, false));
   const PlanRequest request = planned.request(12 * kMega);
-  const PricedPlanning planning(request);
-  const Checkpoints checkpoints(request, planning.uses(), planning.problem(), planning.prices());
-  const auto dropped = checkpoints.dropped({4 * kMega, 1, 0});
+  const GuidedPlanning planning(request);
+  const Checkpoints checkpoints(request, planning.uses(), planning.problem(), planning.multipliers());
+  const auto discarded = checkpoints.discarded({4 * kMega, 1, 0});
   int kept = 0, in_a_row = 0, longest = 0;
   for (int i = 1; i < 20; ++i) {
     const TensorId tensor = find_tensor(planned.graph, "a" + std::to_string(i));
-    const bool stays = dropped[tensor.index] == Dropped{};
+    const bool stays = discarded[tensor.index] == DiscardWindow{};
     kept += stays ? 1 : 0;
     in_a_row = stays ? 0 : in_a_row + 1;
     longest = std::max(longest, in_a_row);

@@ -11,13 +11,13 @@
 namespace terrace::best {
 
 /// How much is done for good prices: less where a request is one of many.
-enum class Pricing { careful, rough };
+enum class MultiplierEffort { careful, rough };
 
 /// What of the request all its plans share.
-class PricedPlanning {
+class GuidedPlanning {
  public:
   /// `side_by_side`: persistent tensors that are in fast memory from step to step, in this order.
-  explicit PricedPlanning(const PlanRequest& request, Pricing pricing = Pricing::careful,
+  explicit GuidedPlanning(const PlanRequest& request, MultiplierEffort pricing = MultiplierEffort::careful,
                           std::span<const TensorId> side_by_side = {});
 
   struct Recipe {
@@ -35,7 +35,7 @@ class PricedPlanning {
   const KernelClock& clock() const { return view_.clock; }
   const StepUses& uses() const { return view_.uses; }
   const bounds::Problem& problem() const { return problem_; }
-  const bounds::Prices& prices() const { return prices_; }
+  const bounds::Multipliers& multipliers() const { return multipliers_; }
 
  private:
   void time_copies();
@@ -50,7 +50,7 @@ class PricedPlanning {
   migration::Units units_;
   migration::Visits visits_;
   bounds::Problem problem_;
-  bounds::Prices prices_;
+  bounds::Multipliers multipliers_;
   std::vector<CopyTime> copies_;       ///< by tensor of the problem
   std::vector<std::uint32_t> number_;  ///< by tensor: its number in the problem, or kNever
 };

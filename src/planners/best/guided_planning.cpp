@@ -1,4 +1,4 @@
-#include "planners/best/priced.hpp"
+#include "planners/best/guided_planning.hpp"
 
 #include <algorithm>
 
@@ -27,12 +27,12 @@ constexpr std::uint64_t kTryWork = 100'000;
 /// Few of them find nothing in a large graph.
 constexpr std::uint64_t kExchangeWork = 2'000'000, kLeastExchanges = 100, kMostExchanges = 2000;
 
-bounds::Prices prices_of(const bounds::Problem& problem, Pricing pricing) {
-  bounds::Ascent ascent(problem, bounds::Again::no);
-  const std::uint64_t work = pricing == Pricing::careful ? kPriceWork : kRoughWork;
+bounds::Multipliers prices_of(const bounds::Problem& problem, MultiplierEffort pricing) {
+  bounds::Ascent ascent(problem, bounds::Recompute::no);
+  const std::uint64_t work = pricing == MultiplierEffort::careful ? kPriceWork : kRoughWork;
   const std::uint64_t uses = std::max<std::uint64_t>(problem.uses.size(), 1);
   ascent.climb(std::clamp(work / uses, kLeastPrices, kMostPrices));
-  return ascent.prices();
+  return ascent.multipliers();
 }
 
 /// Each tensor alone but those that lie side by side, which never leave.
@@ -71,14 +71,14 @@ bool stays(const bounds::Arrival& arrival) {
 
 }  // namespace
 
-PricedPlanning::PricedPlanning(const PlanRequest& request, Pricing pricing,
+GuidedPlanning::GuidedPlanning(const PlanRequest& request, MultiplierEffort pricing,
                                std::span<const TensorId> side_by_side)
     : request_(request),
       view_(request),
       units_(units_of(view_, side_by_side)),
       visits_(make_visits(view_, units_, kernel_cuts(view_))),
       problem_(request, view_.clock),
-      prices_(prices_of(problem_, pricing)),
+      multipliers_(prices_of(problem_, pricing)),
       copies_(problem_.tensors.size()),
       number_(request.graph.tensors.size(), kNever) {
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number_[problem_.tensors[t].id.index] = t;
@@ -86,22 +86,22 @@ PricedPlanning::PricedPlanning(const PlanRequest& request, Pricing pricing,
 }
 
 /// To where it is when it is not in fast memory.
-void PricedPlanning::time_copies() {
+void GuidedPlanning::time_copies() {
   for (std::size_t t = 0; t < copies_.size(); ++t) {
     const Unit& unit = units_.all[units_.of[problem_.tensors[t].id.index]];
-    if (!unit.home) continue;
+    if (!unit.backing_tier) continue;
     const Machine& machine = request_.machine;
-    copies_[t] = {time_beside_kernels(*machine.link({0}, *unit.home), unit.size).count(),
-                  time_beside_kernels(*machine.link(*unit.home, {0}), unit.size).count()};
+    copies_[t] = {time_beside_kernels(*machine.link({0}, *unit.backing_tier), unit.size).count(),
+                  time_beside_kernels(*machine.link(*unit.backing_tier, {0}), unit.size).count()};
   }
 }
 
-Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
+Placement GuidedPlanning::place(double capacity, const Recipe& recipe) const {
   Placement placement(problem_, copies_, capacity);
   SplitMix random(recipe.seed);
   for (const double trust : kRound) {
     const bool first = trust == kRound[0];
-    placement.sweep(prices_, {trust, 1}, recipe.order, random, first ? 0 : kSmall * capacity);
+    placement.sweep(multipliers_, {trust, 1}, recipe.order, random, first ? 0 : kSmall * capacity);
   }
   const std::uint64_t exchanges = kExchangeWork / std::max<std::size_t>(problem_.uses.size(), 1);
   if (recipe.exchanges && exchanges >= kLeastExchanges)
@@ -109,11 +109,11 @@ Placement PricedPlanning::place(double capacity, const Recipe& recipe) const {
   return placement;
 }
 
-std::uint64_t PricedPlanning::tries(std::uint64_t most) const {
+std::uint64_t GuidedPlanning::tries(std::uint64_t most) const {
   return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, most);
 }
 
-Schedule PricedPlanning::schedule(const Placement& placement) const {
+Schedule GuidedPlanning::schedule(const Placement& placement) const {
   Schedule schedule(view_, visits_, units_);
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
     add_unit(u, placement, schedule);
@@ -123,7 +123,7 @@ Schedule PricedPlanning::schedule(const Placement& placement) const {
 }
 
 /// A unit is one tensor, and its visits are that tensor's uses.
-void PricedPlanning::add_unit(std::uint32_t u, const Placement& placement, Schedule& schedule) const {
+void GuidedPlanning::add_unit(std::uint32_t u, const Placement& placement, Schedule& schedule) const {
   const Unit& unit = units_.all[u];
   const std::uint32_t t = number_[unit.tensors.front().index];
   const bool pinned = unit.fixed || (t != kNever && placement.is_pinned(t));
@@ -140,7 +140,7 @@ void PricedPlanning::add_unit(std::uint32_t u, const Placement& placement, Sched
 }
 
 /// The room it takes, and the time of kernels that use it in slower memory.
-void PricedPlanning::book(std::uint32_t u, Schedule& schedule) const {
+void GuidedPlanning::book(std::uint32_t u, Schedule& schedule) const {
   const Unit& unit = units_.all[u];
   const auto size = static_cast<std::int64_t>(unit.size.count);
   const std::uint32_t end = view_.kernels();
@@ -161,7 +161,7 @@ void PricedPlanning::book(std::uint32_t u, Schedule& schedule) const {
   }
 }
 
-Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const {
+Result<Draft> GuidedPlanning::draft(Bytes capacity, const Recipe& recipe) const {
   const bool large = request_.graph.kernels.size() > kLargeGraph;
   const migration::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
@@ -172,11 +172,11 @@ Result<Draft> PricedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
 }
 
-Result<Plan> PricedPlanning::plan(const Recipe& recipe) const {
+Result<Plan> GuidedPlanning::plan(const Recipe& recipe) const {
   return plan_to_fit(request_, view_.uses, "best", [&](Bytes capacity) { return draft(capacity, recipe); });
 }
 
-Result<Draft> PricedPlanning::draft(const Recipe& recipe) const {
+Result<Draft> GuidedPlanning::draft(const Recipe& recipe) const {
   Bytes capacity = request_.budget[0];
   for (int attempt = 0;; ++attempt) {
     auto made = draft(capacity, recipe);

@@ -1,4 +1,4 @@
-#include "planners/sentinel/gaps.hpp"
+#include "planners/sentinel/idle_spans.hpp"
 
 #include <algorithm>
 
@@ -10,12 +10,12 @@ class GapList {
   GapList(const StepView& view, const Units& units, const Visits& visits)
       : view_(view), units_(units), visits_(visits) {}
 
-  std::vector<Gap> run() {
+  std::vector<IdleSpan> run() {
     for (std::uint32_t u = 0; u < units_.all.size(); ++u) add(u);
-    std::stable_sort(gaps_.begin(), gaps_.end(),
+    std::stable_sort(idle_spans_.begin(), idle_spans_.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<Gap> sorted;
-    for (const auto& [length, gap] : gaps_) sorted.push_back(gap);
+    std::vector<IdleSpan> sorted;
+    for (const auto& [length, idle] : idle_spans_) sorted.push_back(idle);
     return sorted;
   }
 
@@ -30,17 +30,17 @@ class GapList {
       if (next == kNever) break;
       const Seconds length = view_.begin[visits_.all[next].first] - view_.begin[visits_.all[v].last + 1];
       all += length;
-      gaps_.emplace_back(length, Gap{u, v});
+      idle_spans_.emplace_back(length, IdleSpan{u, v});
     }
     const std::uint32_t first = visits_.first[u];
     if (unit.persistent) {
       // Around the end of the step, too.
       Seconds out = view_.begin.back();
       if (first != kNever) out = pinned_length(u, all) / count;
-      gaps_.emplace_back(out, Gap{u, kNever});
+      idle_spans_.emplace_back(out, IdleSpan{u, kNever});
     } else if (unit.given) {
       const Seconds length = first == kNever ? view_.begin.back() : view_.begin[visits_.all[first].first];
-      gaps_.emplace_back(length, Gap{u, kNever});
+      idle_spans_.emplace_back(length, IdleSpan{u, kNever});
     }
   }
 
@@ -55,7 +55,7 @@ class GapList {
   const StepView& view_;
   const Units& units_;
   const Visits& visits_;
-  std::vector<std::pair<Seconds, Gap>> gaps_;
+  std::vector<std::pair<Seconds, IdleSpan>> idle_spans_;
 };
 
 /// From the step's start to the first visit, after which a given unit is not needed until the end.
@@ -88,39 +88,39 @@ std::vector<Stretch> pinned_stretches(const StepView& view, const Visits& visits
 
 }  // namespace
 
-std::vector<Gap> gaps_by_length(const StepView& view, const Units& units, const Visits& visits) {
+std::vector<IdleSpan> idle_spans_by_length(const StepView& view, const Units& units, const Visits& visits) {
   return GapList(view, units, visits).run();
 }
 
 std::vector<Stretch> stretches(const StepView& view, const Units& units, const Visits& visits,
-                               const Schedule& schedule, const Gap& gap) {
-  if (is_kept(schedule, gap)) return {};
-  if (gap.visit != kNever) {
-    const std::uint32_t next = visits.all[gap.visit].next;
-    if (schedule.in_place[gap.visit] || schedule.in_place[next]) return {};
-    return {{visits.all[gap.visit].last + 1, visits.all[next].first - 1}};
+                               const Schedule& schedule, const IdleSpan& idle) {
+  if (is_kept(schedule, idle)) return {};
+  if (idle.visit != kNever) {
+    const std::uint32_t next = visits.all[idle.visit].next;
+    if (schedule.in_place[idle.visit] || schedule.in_place[next]) return {};
+    return {{visits.all[idle.visit].last + 1, visits.all[next].first - 1}};
   }
-  if (units.all[gap.unit].persistent) return pinned_stretches(view, visits, schedule, gap.unit);
-  const std::uint32_t first = visits.first[gap.unit];
+  if (units.all[idle.unit].persistent) return pinned_stretches(view, visits, schedule, idle.unit);
+  const std::uint32_t first = visits.first[idle.unit];
   if (first != kNever && schedule.in_place[first]) return {};
-  return given_stretches(view, units.all[gap.unit], first == kNever ? kNever : visits.all[first].first);
+  return given_stretches(view, units.all[idle.unit], first == kNever ? kNever : visits.all[first].first);
 }
 
-void mark_kept(const Units& units, const Visits& visits, Schedule& schedule, const Gap& gap) {
-  if (gap.visit != kNever) {
-    schedule.stays[gap.visit] = true;
+void mark_kept(const Units& units, const Visits& visits, Schedule& schedule, const IdleSpan& idle) {
+  if (idle.visit != kNever) {
+    schedule.stays[idle.visit] = true;
     return;
   }
-  schedule.from_start[gap.unit] = true;
-  const Unit& unit = units.all[gap.unit];
+  schedule.from_start[idle.unit] = true;
+  const Unit& unit = units.all[idle.unit];
   if (!unit.persistent && !unit.fixed) return;
-  for (std::uint32_t v = visits.first[gap.unit]; v != kNever; v = visits.all[v].next) {
+  for (std::uint32_t v = visits.first[idle.unit]; v != kNever; v = visits.all[v].next) {
     if (visits.all[v].next != kNever) schedule.stays[v] = true;
   }
 }
 
-bool is_kept(const Schedule& schedule, const Gap& gap) {
-  return gap.visit != kNever ? schedule.stays[gap.visit] : schedule.from_start[gap.unit];
+bool is_kept(const Schedule& schedule, const IdleSpan& idle) {
+  return idle.visit != kNever ? schedule.stays[idle.visit] : schedule.from_start[idle.unit];
 }
 
 namespace {
@@ -142,7 +142,7 @@ class Transits {
  private:
   const Link& link(const Unit& unit, bool out) const {
     const Machine& machine = view_.request.machine;
-    return out ? *machine.link({0}, *unit.home) : *machine.link(*unit.home, {0});
+    return out ? *machine.link({0}, *unit.backing_tier) : *machine.link(*unit.backing_tier, {0});
   }
 
   std::uint32_t kernel_at(Seconds time) const {
@@ -155,8 +155,8 @@ class Transits {
     for (auto v = static_cast<std::uint32_t>(visits_.all.size()); v-- > 0;) {
       const Visit& visit = visits_.all[v];
       const Unit& unit = units_.all[visit.unit];
-      if (schedule_.in_place[v] || !unit.home || !is_fetched(units_, visits_, schedule_, v)) continue;
-      Seconds& free = free_until[unit.home->index];
+      if (schedule_.in_place[v] || !unit.backing_tier || !is_fetched(units_, visits_, schedule_, v)) continue;
+      Seconds& free = free_until[unit.backing_tier->index];
       free = std::min(free, view_.begin[visit.first]) - link(unit, false).time(unit.size);
       std::uint32_t from = std::max(kernel_at(free), visit.interval > 0 ? cuts_[visit.interval - 1] : 0);
       if (visit.previous != kNever) from = std::max(from, visits_.all[visit.previous].last + 1);
@@ -170,9 +170,10 @@ class Transits {
       const Visit& visit = visits_.all[v];
       const Unit& unit = units_.all[visit.unit];
       const bool goes_on = visit.next != kNever || (unit.persistent && !schedule_.from_start[visit.unit]);
-      if (schedule_.in_place[v] || schedule_.stays[v] || !goes_on || !visit.writes || !unit.home) continue;
+      if (schedule_.in_place[v] || schedule_.stays[v] || !goes_on || !visit.writes || !unit.backing_tier)
+        continue;
       if (visit.last >= view_.kernels()) continue;
-      Seconds& free = free_from[unit.home->index];
+      Seconds& free = free_from[unit.backing_tier->index];
       free = std::max(free, view_.begin[visit.last + 1]) + link(unit, true).time(unit.size);
       const std::uint32_t until = visit.next != kNever ? visits_.all[visit.next].first : view_.kernels();
       // It is still there when the kernel begins during which it gets away.

@@ -2,11 +2,11 @@
 // together.
 #include <algorithm>
 
-#include "planners/autotm/solver/saddle.hpp"
+#include "planners/autotm/solver/primal_dual.hpp"
 
 namespace terrace::autotm {
 
-std::size_t Saddle::add_cuts() {
+std::size_t PrimalDual::add_cuts() {
   const std::size_t found = cuts_.find(next_.edge, next_.configuration);
   if (found == 0) return 0;
   for (Point* point : {&now_, &next_, &start_, &unit_, &step_, &asked_}) point->cut.resize(cuts_.size());
@@ -16,7 +16,7 @@ std::size_t Saddle::add_cuts() {
   return found;
 }
 
-void Saddle::charge_cuts() {
+void PrimalDual::charge_cuts() {
   if (cuts_.size() == 0) return;
   std::fill(charged_.edge.begin(), charged_.edge.end(), 0.0);
   std::fill(charged_.configuration.begin(), charged_.configuration.end(), 0.0);
@@ -24,7 +24,7 @@ void Saddle::charge_cuts() {
     cuts_.charge(cuts_.all()[i], now_.cut[i], charged_.edge, charged_.configuration);
 }
 
-void Saddle::add_cut_sums() {
+void PrimalDual::add_cut_sums() {
   for (std::size_t i = 0; i < cuts_.size(); ++i) {
     const Cuts::Cut& cut = cuts_.all()[i];
     for (std::uint32_t t = cut.first; t < cut.end; ++t) {
@@ -39,19 +39,19 @@ void Saddle::add_cut_sums() {
   }
 }
 
-void Saddle::list_weights(std::uint32_t k) {
+void PrimalDual::list_weights(std::uint32_t k) {
   weights_.clear();
-  const auto add = [&](double now, double step, double broken) {
-    weights_.push_back({now + weight_ * step * broken, step});
+  const auto add = [&](double now, double step, double violation) {
+    weights_.push_back({now + weight_ * step * violation, step});
   };
   add(now_.overlap[k], step_.overlap[k], asked_.overlap[k]);
   add(now_.haste[k], step_.haste[k], asked_.haste[k]);
   for (const std::uint32_t i : cuts_.of(k))
-    add(now_.cut[i], step_.cut[i], cuts_.broken(cuts_.all()[i], ahead_.edge, ahead_.configuration));
+    add(now_.cut[i], step_.cut[i], cuts_.violation(cuts_.all()[i], ahead_.edge, ahead_.configuration));
 }
 
 /// The nearest, each by its own step, that are at least 0 and at most 1 together.
-void Saddle::share_weights() {
+void PrimalDual::share_weights() {
   double over = 0;
   for (bool goes_on = true; goes_on;) {
     double sum = 0, rate = 0;

@@ -1,4 +1,4 @@
-#include "profile/trial.hpp"
+#include "profile/kernel_benchmark.hpp"
 
 #include <unistd.h>
 
@@ -6,14 +6,12 @@
 #include <cstring>
 #include <map>
 
-#include "backends/cpu/instantiate.hpp"
 #include "backends/cpu/math/random.hpp"
 #include "backends/cpu/math/team.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
 #include "profile/placements.hpp"
 #include "profile/roofline.hpp"
-#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -25,16 +23,16 @@ constexpr Bytes kAlignment{64};
 /// What one member of the team does at a time, in bytes.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-/// Every tensor a kernel touches, once, at its place.
+/// Every tensor a kernel touches, once, at its position.
 class Layout {
  public:
-  struct Place {
+  struct Position {
     TierId tier;
     Bytes offset;
   };
 
   Layout(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) : graph_(graph) {
-    check(tiers.size() == operand_count(kernel), "every operand on trial has a tier");
+    check(tiers.size() == operand_count(kernel), "every operand of the benchmark has a tier");
     auto tier = tiers.begin();
     for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
       for (const Operand& operand : *operands) add(operand.tensor, *tier++);
@@ -47,24 +45,24 @@ class Layout {
   const std::vector<TensorId>& operands() const { return operands_; }
   /// Those that stand among the operands more than once, as what is worked on in place does.
   const std::vector<TensorId>& repeated() const { return repeated_; }
-  Place place(TensorId id) const { return places_.at(id); }
+  Position position(TensorId id) const { return positions_.at(id); }
 
  private:
   void add(TensorId id, TierId tier) {
     operands_.push_back(id);
     if (tier.index >= ends_.size()) ends_.resize(tier.index + 1);
     Bytes& end = ends_[tier.index];
-    const auto [known, is_new] = places_.try_emplace(id, Place{tier, end});
+    const auto [known, is_new] = positions_.try_emplace(id, Position{tier, end});
     if (is_new) {
       end += round_up(graph_[id].bytes, kAlignment);
     } else {
-      check(known->second.tier == tier, "a tensor on trial is in one tier");
+      check(known->second.tier == tier, "a tensor of the benchmark is in one tier");
       repeated_.push_back(id);
     }
   }
   const Graph& graph_;
   std::vector<TensorId> operands_, repeated_;
-  std::map<TensorId, Place> places_;
+  std::map<TensorId, Position> positions_;
   std::vector<Bytes> ends_ = std::vector<Bytes>(1);
 };
 
@@ -118,26 +116,8 @@ std::vector<float> draw_numbers() {
   return numbers;
 }
 
-/// How many different integers a kernel understands.
-std::int32_t integer_bound(const Kernel& kernel) {
-  const auto indexed = [&](const Operand& table) {
-    const std::int64_t whole = attributes_as<EmbeddingAttributes>(kernel).rows;
-    return static_cast<std::int32_t>(whole > 0 ? whole : table.shape[0]);
-  };
-  switch (operation_of(kernel)) {
-    case Operation::embedding:
-      return indexed(kernel.inputs[0]);
-    case Operation::embedding_backward:
-      return indexed(kernel.outputs[0]);
-    case Operation::cross_entropy:
-    case Operation::cross_entropy_backward:
-      return static_cast<std::int32_t>(kernel.inputs[0].shape.back());
-    default:
-      return 1;
-  }
-}
-
-void fill(const Tensor& tensor, const Kernel& kernel, const std::vector<float>& numbers, std::byte* at) {
+/// Integers are below `bound`.
+void fill(const Tensor& tensor, std::int64_t bound, const std::vector<float>& numbers, std::byte* at) {
   switch (tensor.type) {
     case DataType::f32:
       return by_team(at, tensor.bytes.count,
@@ -145,11 +125,13 @@ void fill(const Tensor& tensor, const Kernel& kernel, const std::vector<float>& 
     case DataType::i32:
       return math::fill_integers(reinterpret_cast<std::int32_t*>(at),
                                  static_cast<std::int64_t>(tensor.bytes.count / sizeof(std::int32_t)),
-                                 integer_bound(kernel), {});
+                                 static_cast<std::int32_t>(bound), {});
     case DataType::bf16:
       return static_cast<void>(std::memset(at, 0x3C, tensor.bytes.count));  // about a hundredth
     case DataType::f16:
+      return static_cast<void>(std::memset(at, 0x3C, tensor.bytes.count));  // about one
     case DataType::f64:
+      return static_cast<void>(std::memset(at, 0x3F, tensor.bytes.count));  // about half a thousandth
     case DataType::i64:
     case DataType::u8:
       return static_cast<void>(std::memset(at, 0, tensor.bytes.count));
@@ -170,11 +152,11 @@ Placement all_in_first(const Kernel& kernel) { return Placement(operand_count(ke
 
 }  // namespace
 
-Bytes trial_bytes(const Graph& graph, const Kernel& kernel) {
-  return trial_bytes(graph, kernel, all_in_first(kernel)).front();
+Bytes benchmark_bytes(const Graph& graph, const Kernel& kernel) {
+  return benchmark_bytes(graph, kernel, all_in_first(kernel)).front();
 }
 
-std::vector<Bytes> trial_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) {
+std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) {
   return Layout(graph, kernel, tiers).bytes();
 }
 
@@ -187,27 +169,28 @@ Bytes flush_bytes() {
   return last > 0 ? 2 * Bytes{static_cast<std::uint64_t>(last)} : 64_MiB;
 }
 
-Trial::Trial(std::unique_ptr<Tier> memory) : numbers_(draw_numbers()) {
-  check(memory->memory() != nullptr, "kernels on trial use their memory in place");
+KernelBenchmark::KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory)
+    : backend_(&backend), numbers_(draw_numbers()) {
+  check(memory->memory() != nullptr, "kernels under benchmark use their memory in place");
   memory_.push_back(std::move(memory));
 }
 
-Result<Trial> Trial::open(Bytes arena) {
+Result<KernelBenchmark> KernelBenchmark::open(const Backend& backend, Bytes arena) {
   TierSpec spec;
   spec.capacity = std::max(arena, kAlignment);
   spec.huge_pages = true;
   auto memory = open_tier(spec);
   if (!memory) return memory.error();
-  return Trial(std::move(*memory));
+  return KernelBenchmark(backend, std::move(*memory));
 }
 
-void Trial::add(TierId id, std::unique_ptr<Tier> memory) {
+void KernelBenchmark::add(TierId id, std::unique_ptr<Tier> memory) {
   check(memory->memory() != nullptr && !has(id), "a further tier is addressable and new");
   if (id.index >= memory_.size()) memory_.resize(id.index + 1);
   memory_[id.index] = std::move(memory);
 }
 
-void Trial::empty_caches(std::span<const Bytes> used) {
+void KernelBenchmark::empty_caches(std::span<const Bytes> used) {
   Bytes left = flush_bytes();
   for (std::size_t i = 0; i < memory_.size(); ++i) {
     if (memory_[i] == nullptr) continue;
@@ -218,28 +201,29 @@ void Trial::empty_caches(std::span<const Bytes> used) {
   }
 }
 
-PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel) {
+PlacedTime KernelBenchmark::measure(const Graph& graph, const Kernel& kernel) {
   return measure(graph, kernel, all_in_first(kernel));
 }
 
-PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
-                          const Effort& effort) {
+PlacedTime KernelBenchmark::measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
+                                    const Effort& effort) {
   const Layout layout(graph, kernel, tiers);
   for (std::uint32_t i = 0; i < layout.bytes().size(); ++i) {
     check(layout.bytes(i) == Bytes{} || (has({i}) && layout.bytes(i) <= memory_[i]->description().capacity),
-          "a kernel on trial fits in the arena");
+          "a kernel under benchmark fits in the arena");
   }
   const auto at = [&](TensorId id) {
-    const Layout::Place place = layout.place(id);
-    return memory_[place.tier.index]->memory() + place.offset.count;
+    const Layout::Position position = layout.position(id);
+    return memory_[position.tier.index]->memory() + position.offset.count;
   };
+  const std::int64_t bound = backend_->integers_below(kernel);
   const auto fill_all = [&](const std::vector<TensorId>& ids) {
-    for (const TensorId id : ids) fill(graph[id], kernel, numbers_, at(id));
+    for (const TensorId id : ids) fill(graph[id], bound, numbers_, at(id));
   };
   fill_all(layout.operands());
   std::vector<std::byte*> operands;
   for (const TensorId id : layout.operands()) operands.push_back(at(id));
-  const auto runnable = cpu::instantiate(graph, kernel);
+  const auto runnable = backend_->instantiate(graph, kernel);
   const auto charged_for = charges(graph, kernel, tiers, memory_);
   const Clock& clock = steady_clock();
   const auto timed = [&] {
@@ -267,9 +251,10 @@ PlacedTime Trial::measure(const Graph& graph, const Kernel& kernel, std::span<co
   return placed;
 }
 
-std::span<const std::byte> Trial::contents(const Graph& graph, const Kernel& kernel, TensorId id) const {
+std::span<const std::byte> KernelBenchmark::contents(const Graph& graph, const Kernel& kernel,
+                                                     TensorId id) const {
   const Layout layout(graph, kernel, all_in_first(kernel));
-  return {memory_[0]->memory() + layout.place(id).offset.count, graph[id].bytes.count};
+  return {memory_[0]->memory() + layout.position(id).offset.count, graph[id].bytes.count};
 }
 
 }  // namespace terrace

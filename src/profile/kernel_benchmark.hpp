@@ -1,9 +1,10 @@
-// Trial: one kernel at a time on real memory, to be timed with its operands in the caches and out of them.
+// KernelBenchmark: runs one kernel at a time on real memory, to be timed with its operands in the caches and
+// out of them.
 //
 // An arena in each tier serves all kernels, one after the other: operands from its start, what is left is
 // streamed over to empty the caches. Operands hold harmless values: numbers around one, which no kernel turns
-// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses OpenMP's
-// team; one thread at a time.
+// into something the processor is slow with, valid indices, and zeros for masks and winners. Uses the
+// backend's team; one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/kernel.hpp"
+#include "backends/backend.hpp"
 #include "profile/samples.hpp"
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
@@ -19,25 +20,25 @@
 
 namespace terrace {
 
-/// Of the operands and the workspace of one kernel, each once, as a trial lays them out.
-Bytes trial_bytes(const Graph& graph, const Kernel& kernel);
+/// Of the operands and the workspace of one kernel, each once, as a benchmark lays them out.
+Bytes benchmark_bytes(const Graph& graph, const Kernel& kernel);
 /// The same by tier, up to the last one that is used. pre: one tier for each operand, one for each tensor
-std::vector<Bytes> trial_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
+std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
 /// How much memory is streamed over to empty the caches: twice the last one.
 Bytes flush_bytes();
 
-class Trial {
+class KernelBenchmark {
  public:
   /// With tier 0 alone. Fails where there is no such memory.
-  static Result<Trial> open(Bytes arena);
+  static Result<KernelBenchmark> open(const Backend& backend, Bytes arena);
   /// The same in memory that is there already. pre: it is addressable
-  explicit Trial(std::unique_ptr<Tier> memory);
+  KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory);
   /// A further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
 
   /// Measures until the samples are enough (samples.hpp): cold after streaming over the arena, warm at once
-  /// after that. pre: a kernel of a lowered graph, trial_bytes() within the arena
+  /// after that. pre: a kernel of a lowered graph, benchmark_bytes() within the arena
   PlacedTime measure(const Graph& graph, const Kernel& kernel);
   /// The same with operands in these tiers: inputs, outputs, workspace. A tier of declared rates takes no
   /// less than these ask for, as in a run; nobody sleeps for it, since a single sleep ends too late by more
@@ -51,6 +52,7 @@ class Trial {
   /// `used`: by tier, the operands.
   void empty_caches(std::span<const Bytes> used);
 
+  const Backend* backend_;                     ///< borrowed
   std::vector<std::unique_ptr<Tier>> memory_;  ///< by tier; nullptr: not there
   std::vector<float> numbers_;                 ///< what operands are filled with
 };

@@ -11,16 +11,16 @@
 namespace terrace::best {
 
 /// A persistent tensor and the two runs that change it. Nothing else uses it in between.
-struct ReadTwice {
+struct StateRead {
   TensorId tensor;
   std::uint32_t first, second;  ///< kernels
   std::uint32_t written = 0;    ///< one past the last kernel before `first` that changes it; 0: none does
 };
 
-class OldValues {
+class StateSnapshots {
  public:
-  OldValues() = default;
-  explicit OldValues(std::vector<ReadTwice> all);
+  StateSnapshots() = default;
+  explicit StateSnapshots(std::vector<StateRead> all);
 
   /// What has to be in fast memory from step to step, side by side in this order.
   const std::vector<TensorId>& tensors() const { return tensors_; }
@@ -38,7 +38,7 @@ class OldValues {
     std::vector<std::uint32_t> places = {};  ///< in tensors_, ascending
   };
   class Writing;
-  void add(const ReadTwice& one, std::uint32_t place, std::uint32_t changed);
+  void add(const StateRead& one, std::uint32_t place, std::uint32_t changed);
 
   std::vector<TensorId> tensors_;
   std::vector<Group> groups_;  ///< in the order of `save`

@@ -1,4 +1,4 @@
-#include "planners/best/remade_step.hpp"
+#include "planners/best/recompute_rewrite.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -36,18 +36,18 @@ bool has_operand(const std::vector<Operand>& operands, TensorId tensor) {
 }  // namespace
 
 /// Goes through the kernels in order and puts second runs before those that need them.
-class RemadeStep::Rewriting {
+class RecomputeRewrite::Rewriting {
  public:
-  Rewriting(RemadeStep& to, const StepUses& uses, std::vector<Dropped> dropped)
+  Rewriting(RecomputeRewrite& to, const StepUses& uses, std::vector<DiscardWindow> discarded)
       : to_(to),
         graph_(to.asked_.graph),
         uses_(uses),
-        dropped_(std::move(dropped)),
+        discarded_(std::move(discarded)),
         writers_(graph_.tensors.size()),
         is_result_(graph_.tensors.size()),
-        made_again_(graph_.tensors.size()),
+        recomputed_(graph_.tensors.size()),
         first_run_(graph_.kernels.size()),
-        ran_again_(graph_.kernels.size()),
+        runs_twice_(graph_.kernels.size()),
         in_kernels_(graph_.kernels.size()),
         in_tensors_(graph_.tensors.size()) {
     for (const TensorId result : graph_.results) is_result_[result.index] = true;
@@ -67,18 +67,18 @@ class RemadeStep::Rewriting {
   void run() {
     for (std::uint32_t k = 0; k < graph_.kernels.size(); ++k) {
       for (const Operand& input : graph_.kernels[k].inputs) {
-        if (dropped_[input.tensor.index].until == k) make_again(input.tensor, k);
+        if (discarded_[input.tensor.index].until == k) recompute(input.tensor, k);
       }
       first_run_[k] = next_run();
       add_run(k, graph_.kernels[k].workspace);
     }
-    to_.old_values_ = OldValues(std::move(read_twice_));
+    to_.snapshots_ = StateSnapshots(std::move(state_reads_));
   }
 
  private:
-  bool is_dropped(TensorId tensor, std::uint32_t before) const {
-    const Dropped& dropped = dropped_[tensor.index];
-    return dropped.after != kNever && dropped.after < before && !made_again_[tensor.index];
+  bool is_discarded(TensorId tensor, std::uint32_t before) const {
+    const DiscardWindow& discarded = discarded_[tensor.index];
+    return discarded.after != kNever && discarded.after < before && !recomputed_[tensor.index];
   }
 
   /// Whether the tensor is written between two kernels.
@@ -88,16 +88,16 @@ class RemadeStep::Rewriting {
     return next != writers.end() && *next < before;
   }
 
-  void make_again(TensorId tensor, std::uint32_t before) {
-    while (is_dropped(tensor, before) && !collect(tensor, before)) {
-      if (!keep_what_failed()) dropped_[tensor.index] = {};
+  void recompute(TensorId tensor, std::uint32_t before) {
+    while (is_discarded(tensor, before) && !collect(tensor, before)) {
+      if (!keep_what_failed()) discarded_[tensor.index] = {};
     }
-    if (!is_dropped(tensor, before)) return;
+    if (!is_discarded(tensor, before)) return;
     for (const TensorId made : tensors_) {
-      made_again_[made.index] = true;
+      recomputed_[made.index] = true;
       stands_for_[made.index] = add_tensor(graph_[made], made);
     }
-    for (const std::uint32_t k : kernels_) run_again(k);
+    for (const std::uint32_t k : kernels_) run_second_time(k);
   }
 
   /// What has to be made, and what has to run for it in order. Returns whether that is possible.
@@ -121,12 +121,12 @@ class RemadeStep::Rewriting {
   bool collect_tensor(TensorId tensor, std::uint32_t before) {
     const Tensor& what = graph_[tensor];
     if (!in_tensors_.add(tensor.index)) return true;
-    if (what.persistent || is_given(what) || is_result_[tensor.index] || made_again_[tensor.index])
+    if (what.persistent || is_given(what) || is_result_[tensor.index] || recomputed_[tensor.index])
       return false;
     tensors_.push_back(tensor);
     for (const std::uint32_t writer : writers_[tensor.index]) {
       if (writer >= before) break;
-      if (ran_again_[writer] || has_token(graph_, graph_.kernels[writer])) return false;
+      if (runs_twice_[writer] || has_token(graph_, graph_.kernels[writer])) return false;
       if (in_kernels_.add(writer)) kernels_.push_back(writer);
     }
     return true;
@@ -143,7 +143,7 @@ class RemadeStep::Rewriting {
   /// Whether nobody uses it between the two runs, and both read it.
   bool is_read_twice(std::uint32_t k, TensorId tensor, std::uint32_t before) const {
     if (is_result_[tensor.index] || !has_operand(graph_.kernels[k].inputs, tensor)) return false;
-    if (!OldValues::possible(to_.asked_.machine)) return false;
+    if (!StateSnapshots::possible(to_.asked_.machine)) return false;
     const auto uses = uses_.of(k);
     const auto use =
         std::find_if(uses.begin(), uses.end(), [&](const Use& one) { return one.tensor == tensor; });
@@ -155,17 +155,17 @@ class RemadeStep::Rewriting {
     return std::all_of(kernel.inputs.begin(), kernel.inputs.end(), [&](const Operand& input) {
       const bool changed = is_changed(input.tensor, k, before);
       if (graph_[input.tensor].persistent) return !changed;
-      if (!changed && !is_dropped(input.tensor, before)) return true;
+      if (!changed && !is_discarded(input.tensor, before)) return true;
       if (collect_tensor(input.tensor, before)) return true;
       failed_tensor_ = input.tensor;
       return false;
     });
   }
 
-  /// So that other things can be made again. Returns whether less is dropped now.
+  /// So that other things can be made again. Returns whether less is discarded now.
   bool keep_what_failed() {
     const auto keep = [&](TensorId tensor) {
-      return std::exchange(dropped_[tensor.index], Dropped{}) != Dropped{};
+      return std::exchange(discarded_[tensor.index], DiscardWindow{}) != DiscardWindow{};
     };
     if (failed_tensor_ && keep(failed_tensor_)) return true;
     bool any = false;
@@ -182,8 +182,8 @@ class RemadeStep::Rewriting {
     return own == writers.begin() ? 0 : first_run_[*std::prev(own)] + 1;
   }
 
-  void run_again(std::uint32_t k) {
-    ran_again_[k] = true;
+  void run_second_time(std::uint32_t k) {
+    runs_twice_[k] = true;
     const Kernel& kernel = graph_.kernels[k];
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       const TensorId output = kernel.outputs[i].tensor;
@@ -191,7 +191,7 @@ class RemadeStep::Rewriting {
       Tensor nowhere = graph_[output];
       nowhere.persistent = false;
       to_.graph_.kernels[first_run_[k]].outputs[i].tensor = add_tensor(std::move(nowhere), {});
-      read_twice_.push_back({output, first_run_[k], next_run(), written_before(output, k)});
+      state_reads_.push_back({output, first_run_[k], next_run(), written_before(output, k)});
     }
     add_run(k, kernel.workspace ? add_tensor(graph_[kernel.workspace], kernel.workspace) : TensorId{});
   }
@@ -215,16 +215,16 @@ class RemadeStep::Rewriting {
     to_.kernel_of_.push_back({k});
   }
 
-  RemadeStep& to_;
+  RecomputeRewrite& to_;
   const Graph& graph_;
   const StepUses& uses_;
-  std::vector<Dropped> dropped_;
+  std::vector<DiscardWindow> discarded_;
   std::vector<std::vector<std::uint32_t>> writers_;  ///< by tensor
-  std::vector<bool> is_result_, made_again_;         ///< by tensor
+  std::vector<bool> is_result_, recomputed_;         ///< by tensor
   std::vector<TensorId> stands_for_;                 ///< by tensor: the one that kernels take from here on
   std::vector<std::uint32_t> first_run_;             ///< by kernel
-  std::vector<bool> ran_again_;                      ///< by kernel
-  std::vector<ReadTwice> read_twice_;
+  std::vector<bool> runs_twice_;                     ///< by kernel
+  std::vector<StateRead> state_reads_;
   // What is being made again.
   std::vector<std::uint32_t> kernels_;
   std::vector<TensorId> tensors_;
@@ -233,12 +233,13 @@ class RemadeStep::Rewriting {
   TensorId failed_tensor_;
 };
 
-RemadeStep::RemadeStep(const PlanRequest& request, const StepUses& uses, std::vector<Dropped> dropped)
+RecomputeRewrite::RecomputeRewrite(const PlanRequest& request, const StepUses& uses,
+                                   std::vector<DiscardWindow> discarded)
     : asked_(request) {
-  Rewriting(*this, uses, std::move(dropped)).run();
+  Rewriting(*this, uses, std::move(discarded)).run();
 }
 
-void RemadeStep::restore(Run& run) const {
+void RecomputeRewrite::restore(Run& run) const {
   const Kernel& kernel = graph_[run.kernel];
   for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
     if (!is_nowhere(kernel.outputs[i].tensor)) continue;
@@ -253,7 +254,7 @@ void RemadeStep::restore(Run& run) const {
 }
 
 /// Returns whether it means anything.
-bool RemadeStep::restore(Instruction& instruction) const {
+bool RecomputeRewrite::restore(Instruction& instruction) const {
   const auto rename = [&](TensorId& tensor) {
     tensor = tensor_of_[tensor.index];
     return static_cast<bool>(tensor);
@@ -267,8 +268,8 @@ bool RemadeStep::restore(Instruction& instruction) const {
   return true;
 }
 
-Result<Plan> RemadeStep::restore(Draft draft) const {
-  if (auto added = old_values_.add_to(draft, asked_); !added) return added.error();
+Result<Plan> RecomputeRewrite::restore(Draft draft) const {
+  if (auto added = snapshots_.add_to(draft, asked_); !added) return added.error();
   std::vector<Instruction> instructions;
   instructions.reserve(draft.plan.instructions.size());
   for (Instruction& instruction : draft.plan.instructions) {

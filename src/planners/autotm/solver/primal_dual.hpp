@@ -15,24 +15,25 @@
 
 namespace terrace::autotm {
 
-class Saddle {
+class PrimalDual {
  public:
   /// Begins at these prices, with shares of the configurations that are `taken`: the best of each kernel at
   /// these prices and at others. Where moves may be beside kernels, of all.
-  Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, std::vector<bool> taken);
+  PrimalDual(const Flat& flat, Team& team, Cuts& cuts, const Multipliers& multipliers,
+             std::vector<bool> taken);
 
   /// Goes on with another's shares. By edge and by configuration: which it is there, or kNone. Tensors that
   /// are not there keep the paths that are best at the prices. pre: moves may be beside kernels
-  void resume(const Saddle& other, const std::vector<std::uint32_t>& edges,
+  void resume(const PrimalDual& other, const std::vector<std::uint32_t>& edges,
               const std::vector<std::uint32_t>& configurations);
 
   /// Whether it was one of those after which prices and doubts are known.
   bool step();
-  const Prices& prices() const { return prices_; }
+  const Multipliers& multipliers() const { return multipliers_; }
   /// How much of an edge is taken, from 0 on.
   double share(std::uint32_t edge) const { return next_.edge[edge]; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
-  double doubt(std::uint32_t tensor) const;
+  double fractionality(std::uint32_t tensor) const;
   /// One of each kernel: they have shares from the next stretch on.
   void offer(std::span<const std::uint32_t> configurations);
   /// Adds inequalities of the overlap that the shares break. How many.
@@ -81,11 +82,11 @@ class Saddle {
   template <bool looks>
   void move_configurations(std::uint32_t kernel);
   template <bool looks>
-  void move_prices(std::vector<double> Point::*prices, double least);
+  void move_multipliers(std::vector<double> Point::*multipliers, double least);
   template <bool looks>
   void move_overlap();
   template <bool looks>
-  void set_price(std::vector<double> Point::*prices, std::size_t i, double after);
+  void set_multiplier(std::vector<double> Point::*multipliers, std::size_t i, double after);
   void charge_cuts();
   void add_cut_sums();
   /// Where a kernel's prices of the overlap go: of moves, of haste, of its cuts.
@@ -99,7 +100,7 @@ class Saddle {
   bool is_settled();
   Lengths distance(const Point& a, const Point& b) const;
   void restart();
-  void show_prices();
+  void show_multipliers();
 
   const Flat& flat_;
   Team& team_;
@@ -123,7 +124,7 @@ class Saddle {
     double price, step;
   };
   std::vector<Weight> weights_;  ///< of one kernel
-  Prices prices_;
+  Multipliers multipliers_;
   double weight_ = 1;          ///< of prices against shares
   int careful_stretches_ = 0;  ///< at whose end prices get more weight
   bool overlaps_;              ///< some move may be beside a kernel
@@ -133,7 +134,7 @@ class Saddle {
 };
 
 template <class Work>
-void Saddle::each_tensor(Point& sums, const Work& work) {
+void PrimalDual::each_tensor(Point& sums, const Work& work) {
   const auto tensors = static_cast<std::uint32_t>(flat_.tensors.size());
   team_.halves(middle_tensor_, tensors, [&](unsigned i, std::uint32_t first, std::uint32_t end) {
     Half& half = halves_[i];
@@ -145,7 +146,7 @@ void Saddle::each_tensor(Point& sums, const Work& work) {
 }
 
 template <class Work>
-void Saddle::each_kernel(const Work& work) {
+void PrimalDual::each_kernel(const Work& work) {
   const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());
   team_.halves(middle_kernel_, kernels, [&](unsigned, std::uint32_t first, std::uint32_t end) {
     for (std::uint32_t k = first; k < end; ++k) work(k);

@@ -1,4 +1,4 @@
-#include "planners/best/old_values.hpp"
+#include "planners/best/state_snapshots.hpp"
 
 #include <fmt/format.h>
 
@@ -20,19 +20,19 @@ std::uint32_t next_ticket(const Plan& plan) {
 
 }  // namespace
 
-bool OldValues::possible(const Machine& machine) {
+bool StateSnapshots::possible(const Machine& machine) {
   for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
     if (machine.is_linked_both_ways({0}, {tier})) return true;
   }
   return false;
 }
 
-OldValues::OldValues(std::vector<ReadTwice> all) {
+StateSnapshots::StateSnapshots(std::vector<StateRead> all) {
   std::stable_sort(all.begin(), all.end(),
-                   [](const ReadTwice& a, const ReadTwice& b) { return a.first < b.first; });
+                   [](const StateRead& a, const StateRead& b) { return a.first < b.first; });
   std::map<TensorId, std::uint32_t> place;
   std::vector<std::uint32_t> second;  // by place: one past the latest second run so far
-  for (const ReadTwice& one : all) {
+  for (const StateRead& one : all) {
     const auto [found, is_new] = place.emplace(one.tensor, static_cast<std::uint32_t>(tensors_.size()));
     if (is_new) {
       tensors_.push_back(one.tensor);
@@ -46,7 +46,7 @@ OldValues::OldValues(std::vector<ReadTwice> all) {
 /// All first runs of a group come before all of its second runs, and none of its tensors is changed between
 /// `save` and its own first run. `changed`: one past the last kernel before that which changes it. Its
 /// transfer begins as early as it can: later it would wait behind others.
-void OldValues::add(const ReadTwice& one, std::uint32_t place, std::uint32_t changed) {
+void StateSnapshots::add(const StateRead& one, std::uint32_t place, std::uint32_t changed) {
   if (groups_.empty() || one.first >= groups_.back().until || changed > groups_.back().save)
     groups_.push_back({changed, one.first, one.first, one.second});
   Group& group = groups_.back();
@@ -57,9 +57,9 @@ void OldValues::add(const ReadTwice& one, std::uint32_t place, std::uint32_t cha
 }
 
 /// Puts transfers between the instructions of a plan.
-class OldValues::Writing {
+class StateSnapshots::Writing {
  public:
-  Writing(const OldValues& values, const PlanRequest& request, Draft& draft)
+  Writing(const StateSnapshots& values, const PlanRequest& request, Draft& draft)
       : values_(values), request_(request), draft_(draft), ticket_(next_ticket(draft.plan)) {}
 
   Result<void> run() {
@@ -138,7 +138,7 @@ class OldValues::Writing {
     return tickets;
   }
 
-  const OldValues& values_;
+  const StateSnapshots& values_;
   const PlanRequest& request_;
   Draft& draft_;
   std::uint32_t ticket_;
@@ -147,7 +147,7 @@ class OldValues::Writing {
   std::map<const Group*, std::vector<std::uint32_t>> leaving_, coming_;
 };
 
-Result<void> OldValues::add_to(Draft& draft, const PlanRequest& request) const {
+Result<void> StateSnapshots::add_to(Draft& draft, const PlanRequest& request) const {
   return Writing(*this, request, draft).run();
 }
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "planners/autotm/solver/saddle.hpp"
+#include "planners/autotm/solver/primal_dual.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -20,7 +20,7 @@ constexpr double kNothing = 1e-12;
 
 }  // namespace
 
-void Saddle::list_configurations() {
+void PrimalDual::list_configurations() {
   const auto count = static_cast<std::size_t>(std::count(taken_.begin(), taken_.end(), true));
   std::vector<double> shares;
   std::vector<std::uint32_t> listed;
@@ -47,20 +47,20 @@ void Saddle::list_configurations() {
   now_.configuration = next_.configuration = std::move(shares);
 }
 
-void Saddle::offer(std::span<const std::uint32_t> configurations) {
+void PrimalDual::offer(std::span<const std::uint32_t> configurations) {
   for (const std::uint32_t c : configurations) {
     has_offers_ = has_offers_ || !taken_[c];
     taken_[c] = true;
   }
 }
 
-void Saddle::list_offers() {
+void PrimalDual::list_offers() {
   has_offers_ = false;
   list_configurations();
   for (Point* point : {&step_, &charged_, &ahead_}) point->configuration.resize(configurations_.size());
 }
 
-void Saddle::begin() {
+void PrimalDual::begin() {
   charge_cuts();
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
   each_tensor(asked_, [&](Half&, std::uint32_t t) { begin_tensor(t); });
@@ -68,7 +68,7 @@ void Saddle::begin() {
 }
 
 /// A node's price is what the rest of the best path from there costs.
-void Saddle::begin_tensor(std::uint32_t t) {
+void PrimalDual::begin_tensor(std::uint32_t t) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   double* rest = now_.node.data() + first_node_[t];
   std::fill_n(rest, tensor.nodes - 1, kNever);
@@ -88,7 +88,7 @@ void Saddle::begin_tensor(std::uint32_t t) {
   std::replace(rest, rest + tensor.nodes, kNever, 0.0);
 }
 
-void Saddle::begin_kernel(std::uint32_t k) {
+void PrimalDual::begin_kernel(std::uint32_t k) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   const double own = 1 - now_.overlap[k] - now_.haste[k];
   const double sure = now_.haste[k] * flat_.configurations[kernel.first].time;
@@ -106,8 +106,8 @@ void Saddle::begin_kernel(std::uint32_t k) {
   now_.configuration[best] = 1;
 }
 
-void Saddle::resume(const Saddle& other, const std::vector<std::uint32_t>& edges,
-                    const std::vector<std::uint32_t>& configurations) {
+void PrimalDual::resume(const PrimalDual& other, const std::vector<std::uint32_t>& edges,
+                        const std::vector<std::uint32_t>& configurations) {
   check(overlaps_, "all configurations have shares");
   for (std::size_t e = 0; e < edges.size(); ++e) {
     if (edges[e] != kNone) now_.edge[e] = other.next_.edge[edges[e]];
@@ -119,7 +119,7 @@ void Saddle::resume(const Saddle& other, const std::vector<std::uint32_t>& edges
   careful_stretches_ = 0;  // the shares are near the best, too
 }
 
-void Saddle::set_units() {
+void PrimalDual::set_units() {
   double least = 0;
   for (const Flat::Kernel& kernel : flat_.kernels) least += flat_.configurations[kernel.first].time;
   least *= kLeastUnit / static_cast<double>(flat_.kernels.size() + 1);
@@ -143,10 +143,10 @@ void Saddle::set_units() {
   }
 }
 
-void Saddle::renew_units() {
+void PrimalDual::renew_units() {
   for (std::uint32_t first = 0; first < flat_.rows(); first += flat_.moments) {
-    const auto prices = now_.memory.begin() + first;
-    const double mean = std::accumulate(prices, prices + flat_.moments, 0.0) / flat_.moments;
+    const auto multipliers = now_.memory.begin() + first;
+    const double mean = std::accumulate(multipliers, multipliers + flat_.moments, 0.0) / flat_.moments;
     if (mean <= 0) continue;
     for (std::uint32_t r = first; r < first + flat_.moments; ++r)
       unit_.memory[r] = kPriceUnit * (now_.memory[r] + kMeanShare * mean);
@@ -155,7 +155,7 @@ void Saddle::renew_units() {
 
 /// One over the sum of what a coordinate is multiplied with, the prices being in their units: with that no
 /// step is too long.
-void Saddle::set_steps() {
+void PrimalDual::set_steps() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
                     &Point::haste, &Point::cut, &Point::node, &Point::kernel})
     std::fill((step_.*part).begin(), (step_.*part).end(), 0.0);
@@ -175,7 +175,7 @@ void Saddle::set_steps() {
   }
 }
 
-void Saddle::add_tensor_sums(Demand& demand, std::uint32_t t, const std::vector<double>& until) {
+void PrimalDual::add_tensor_sums(Demand& demand, std::uint32_t t, const std::vector<double>& until) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
     const Flat::Edge& edge = flat_.edges[e];
@@ -193,7 +193,7 @@ void Saddle::add_tensor_sums(Demand& demand, std::uint32_t t, const std::vector<
   }
 }
 
-void Saddle::add_kernel_sums(std::uint32_t k) {
+void PrimalDual::add_kernel_sums(std::uint32_t k) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   const double fastest = flat_.configurations[kernel.first].time;
   for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {

@@ -1,4 +1,4 @@
-#include "planners/autotm/solver/saddle.hpp"
+#include "planners/autotm/solver/primal_dual.hpp"
 
 #include <algorithm>
 #include <array>
@@ -18,14 +18,15 @@ constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;
 
 }  // namespace
 
-Saddle::Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, std::vector<bool> taken)
+PrimalDual::PrimalDual(const Flat& flat, Team& team, Cuts& cuts, const Multipliers& multipliers,
+                       std::vector<bool> taken)
     : flat_(flat),
       team_(team),
       cuts_(cuts),
       taken_(std::move(taken)),
       middle_tensor_(Team::middle(flat.tensors, flat.edges.size())),
       until_(flat.rows() + 1),
-      prices_(prices),
+      multipliers_(multipliers),
       overlaps_(flat.overlaps()) {
   std::uint32_t nodes = 0;
   for (const Flat::Tensor& tensor : flat.tensors) {
@@ -34,14 +35,14 @@ Saddle::Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, s
   }
   const std::size_t kernels = flat.kernels.size();
   now_.edge.resize(flat.edges.size());
-  now_.memory = prices.memory;
+  now_.memory = multipliers.memory;
   now_.memory.resize(flat.rows() + 1);
-  now_.link = prices.link;
-  now_.overlap = prices.overlap;
-  now_.haste = prices.haste;
+  now_.link = multipliers.link;
+  now_.overlap = multipliers.overlap;
+  now_.haste = multipliers.haste;
   now_.node.resize(nodes);
   now_.kernel.resize(kernels);
-  now_.cut = prices.cut;
+  now_.cut = multipliers.cut;
   now_.cut.resize(cuts.size());
   // Cuts count all of them.
   if (overlaps_) taken_.assign(flat.configurations.size(), true);
@@ -66,14 +67,14 @@ Saddle::Saddle(const Flat& flat, Team& team, Cuts& cuts, const Prices& prices, s
   }
 }
 
-double Saddle::doubt(std::uint32_t tensor) const {
+double PrimalDual::fractionality(std::uint32_t tensor) const {
   double most = 0;
   for (std::uint32_t e = flat_.tensors[tensor].first; e < flat_.tensors[tensor].end; ++e)
     most = std::max(most, std::min(next_.edge[e], 1 - next_.edge[e]));
   return most;
 }
 
-bool Saddle::step() {
+bool PrimalDual::step() {
   ++steps_;
   ++stretch_;
   away_ = static_cast<double>(stretch_) / static_cast<double>(stretch_ + 1);
@@ -82,7 +83,7 @@ bool Saddle::step() {
     return false;
   }
   advance<true>();
-  show_prices();
+  show_multipliers();
   if (is_settled()) {
     restart();
   } else {
@@ -92,7 +93,7 @@ bool Saddle::step() {
 }
 
 /// How much the latest step changed decides whether a new stretch begins.
-bool Saddle::is_settled() {
+bool PrimalDual::is_settled() {
   const Lengths moved = distance(now_, next_);
   const double change = std::sqrt(moved.primal * weight_ + moved.dual / weight_), before = last_change_;
   last_change_ = change;
@@ -105,20 +106,20 @@ bool Saddle::is_settled() {
 }
 
 template <bool looks>
-void Saddle::advance() {
+void PrimalDual::advance() {
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + now_.memory[r];
   charge_cuts();
   for (std::uint32_t r = 0; r < flat_.rows(); ++r) asked_.memory[r] = -flat_.room[r];
   each_kernel([&](std::uint32_t k) { move_configurations<looks>(k); });
   each_tensor(asked_, [&](Half& half, std::uint32_t t) { move_edges<looks>(half, t); });
-  move_prices<looks>(&Point::memory, 0);
-  move_prices<looks>(&Point::link, 0);
-  move_prices<looks>(&Point::kernel, -kNever);
+  move_multipliers<looks>(&Point::memory, 0);
+  move_multipliers<looks>(&Point::link, 0);
+  move_multipliers<looks>(&Point::kernel, -kNever);
   if (overlaps_) move_overlap<looks>();
 }
 
 template <bool looks>
-void Saddle::move_edges(Half& half, std::uint32_t t) {
+void PrimalDual::move_edges(Half& half, std::uint32_t t) {
   const double rate = 1 / weight_;
   const Flat::Tensor& tensor = flat_.tensors[t];
   const double* price = now_.node.data() + first_node_[t];
@@ -150,11 +151,11 @@ void Saddle::move_edges(Half& half, std::uint32_t t) {
   asked[tensor.nodes - 1] = 0;
   // Nobody else asks for them.
   for (std::uint32_t node = 0, i = first_node_[t]; node < tensor.nodes; ++node, ++i)
-    set_price<looks>(&Point::node, i, now_.node[i] + weight_ * step_.node[i] * asked[node]);
+    set_multiplier<looks>(&Point::node, i, now_.node[i] + weight_ * step_.node[i] * asked[node]);
 }
 
 template <bool looks>
-void Saddle::move_configurations(std::uint32_t k) {
+void PrimalDual::move_configurations(std::uint32_t k) {
   const double rate = 1 / weight_;
   const Flat::Kernel& kernel = flat_.kernels[k];
   std::array<double, 64> price, asked;
@@ -191,9 +192,10 @@ void Saddle::move_configurations(std::uint32_t k) {
 }
 
 template <bool looks>
-void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
-  std::vector<double>&now = now_.*prices, &next = next_.*prices;
-  const std::vector<double>&asked = asked_.*prices, &step = step_.*prices, &start = start_.*prices;
+void PrimalDual::move_multipliers(std::vector<double> Point::*multipliers, double least) {
+  std::vector<double>&now = now_.*multipliers, &next = next_.*multipliers;
+  const std::vector<double>&asked = asked_.*multipliers, &step = step_.*multipliers,
+        &start = start_.*multipliers;
   team_.each(now.size(), [&](std::size_t i) {
     const double after = std::max(least, now[i] + weight_ * step[i] * asked[i]);
     (looks ? next[i] : now[i]) = looks ? after : pulled(now[i], after, start[i]);
@@ -201,33 +203,33 @@ void Saddle::move_prices(std::vector<double> Point::*prices, double least) {
 }
 
 template <bool looks>
-void Saddle::set_price(std::vector<double> Point::*prices, std::size_t i, double after) {
-  double& now = (now_.*prices)[i];
-  (looks ? (next_.*prices)[i] : now) = looks ? after : pulled(now, after, (start_.*prices)[i]);
+void PrimalDual::set_multiplier(std::vector<double> Point::*multipliers, std::size_t i, double after) {
+  double& now = (now_.*multipliers)[i];
+  (looks ? (next_.*multipliers)[i] : now) = looks ? after : pulled(now, after, (start_.*multipliers)[i]);
 }
 
 template <bool looks>
-void Saddle::move_overlap() {
+void PrimalDual::move_overlap() {
   for (std::uint32_t k = 0; k < flat_.kernels.size(); ++k) {
     if (!flat_.kernels[k].overlaps) continue;
     list_weights(k);
     share_weights();
-    set_price<looks>(&Point::overlap, k, weights_[0].price);
-    set_price<looks>(&Point::haste, k, weights_[1].price);
+    set_multiplier<looks>(&Point::overlap, k, weights_[0].price);
+    set_multiplier<looks>(&Point::haste, k, weights_[1].price);
     for (std::size_t i = 0; i < cuts_.of(k).size(); ++i)
-      set_price<looks>(&Point::cut, cuts_.of(k)[i], weights_[2 + i].price);
+      set_multiplier<looks>(&Point::cut, cuts_.of(k)[i], weights_[2 + i].price);
   }
 }
 
-void Saddle::show_prices() {
-  prices_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.rows());
-  prices_.link = next_.link;
-  prices_.overlap = next_.overlap;
-  prices_.haste = next_.haste;
-  prices_.cut = next_.cut;
+void PrimalDual::show_multipliers() {
+  multipliers_.memory.assign(next_.memory.begin(), next_.memory.begin() + flat_.rows());
+  multipliers_.link = next_.link;
+  multipliers_.overlap = next_.overlap;
+  multipliers_.haste = next_.haste;
+  multipliers_.cut = next_.cut;
 }
 
-Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
+PrimalDual::Lengths PrimalDual::distance(const Point& a, const Point& b) const {
   Lengths found;
   const auto add = [&](double& sum, std::vector<double> Point::*part) {
     const std::vector<double>&one = a.*part, &other = b.*part, &step = step_.*part;
@@ -244,7 +246,7 @@ Saddle::Lengths Saddle::distance(const Point& a, const Point& b) const {
   return found;
 }
 
-void Saddle::pull_back() {
+void PrimalDual::pull_back() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
                     &Point::haste, &Point::cut, &Point::node, &Point::kernel}) {
     std::vector<double>&now = now_.*part, &next = next_.*part, &start = start_.*part;
@@ -252,7 +254,7 @@ void Saddle::pull_back() {
   }
 }
 
-void Saddle::restart() {
+void PrimalDual::restart() {
   const Lengths moved = distance(next_, start_);
   if (moved.primal > 0 && moved.dual > 0) {
     const double balanced = std::sqrt(moved.dual / moved.primal);
