@@ -1,4 +1,5 @@
 #include "terrace/workload.hpp"
+#include "terrace/operation.hpp"
 
 #include <fmt/format.h>
 
@@ -125,6 +126,7 @@ Result<Workload> prepare(const WorkloadRequest& request) {
 }
 
 Result<Workload> prepare(const WorkloadRequest& request, Machine machine) {
+  if (const auto known = check_operations(request.graph); !known && !request.backend) return known.error();
   // Without kernels for this processor its graphs can still be planned, from estimates.
   const bool here = is_this_computer(machine, request.machine) && (request.backend || processor_backend());
   auto program = made_ready(request.graph, request, here);
