@@ -7,6 +7,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,9 @@ struct WorkloadRequest {
   std::vector<std::string> slow = {};  ///< of `this`: specs, the fastest first; none: default_slow_tier()
   ProgressSink progress = no_progress;
   bool measure_again = false;  ///< measures `this` even if it was measured before
+  /// Whose kernels run here, such as callbacks (foreign.hpp); none: this processor's. Kernels of others are
+  /// not split.
+  std::shared_ptr<const Backend> backend = {};
 };
 
 struct Workload {
