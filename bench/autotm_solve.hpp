@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/stop_after.hpp"
 #include "graph/passes.hpp"
 #include "optim/cbc.hpp"
 #include "planners/autotm/model/program.hpp"
@@ -94,10 +95,11 @@ inline Outcome solve_ours(const autotm::Instance& instance, double gap, Seconds 
   Outcome outcome;
   autotm::FastOptions options;
   options.gap = gap;
-  options.time = limit;
   options.branches = true;
   options.threads = 2;
   std::optional<autotm::FastResult> result;
+  const StopAfter stop(limit);
+  options.stop = stop.token();
   outcome.seconds = seconds_of([&] { result = solve_fast(instance, options).value(); });
   require_valid(instance, result->solution, result->time);
   outcome.gap = result->gap();

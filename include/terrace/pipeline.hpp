@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,9 @@ void remember_accesses(const Program& program, const KernelAccesses& counted,
 /// Whoever makes a plan of a request: one of ours, or any other function.
 using PlanFunction = std::function<Result<Plan>(const PlanRequest&)>;
 
-/// The planner that make_plan knows by this name.
-PlanFunction planner_named(std::string name);
+/// The planner that make_plan knows by this name, or a program of others, as in `exec:./mine`, which `stop`
+/// ends before it has a plan.
+PlanFunction planner_named(std::string name, const std::stop_token& stop = {});
 
 struct Planned {
   VerifiedPlan plan;

@@ -56,6 +56,7 @@ int run(int argc, char** argv) {
   terrace::cli::add_doctor(app);
   terrace::cli::add_models(app);
   terrace::cli::add_graph(app);
+  terrace::cli::add_planners(app);
   terrace::cli::add_calibrate(app);
   terrace::cli::add_train(app);
   terrace::cli::add_profile(app);

@@ -47,7 +47,8 @@ Result<Specs> specs_of(const OpenTiers::Request& request) {
   return specs;
 }
 
-/// Tiers one by one would each find room that the next one needs.
+/// Whether memory has room for all tiers together: opened one by one, each would find room that the next one
+/// needs.
 Result<void> require_memory(const OpenTiers::Request& request, const Specs& specs) {
   Bytes needed{0};
   std::string shares;

@@ -16,7 +16,7 @@
 
 namespace terrace {
 
-/// Where a region begins.
+/// Where a region begins: a tier, and an offset in it.
 struct TierAddress {
   TierId tier;
   std::uint64_t offset = 0;
@@ -37,14 +37,14 @@ class OpenTiers {
 
   OpenTiers() = default;
 
-  /// Of the machine, those that stay closed included.
+  /// How many tiers the machine has, those that stay closed included.
   std::size_t count() const { return tiers_.size(); }
   bool is_open(TierId id) const { return id.index < tiers_.size() && tiers_[id.index] != nullptr; }
   /// pre: is_open(id)
   Tier& operator[](TierId id) const;
-  /// nullptr where kernels cannot use the tier in place.
+  /// The address in memory; nullptr where kernels cannot use the tier in place.
   std::byte* at(TierAddress address) const;
-  /// As the mover knows it.
+  /// The same stretch as the mover names it.
   Extent extent(TierAddress address, Bytes bytes) const;
   Mover& mover() const { return *mover_; }
 

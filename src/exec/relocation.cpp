@@ -138,7 +138,8 @@ void Relocation::run() {
   initialise_constants(to_.graph, to_.store);
 }
 
-/// For the value as it is to be stored, and before that for the largest part that is on a disk.
+/// How much memory an item needs while it waits: for the value as it is to be stored, and before that for the
+/// largest part that is on a disk.
 Bytes Relocation::room_for(const Item& item) const {
   Bytes sum{0}, largest{0};
   for (const TensorId part : item.to) sum += to_.graph[part].bytes;
@@ -163,7 +164,8 @@ void Relocation::read_rows(const Item& item, std::span<std::byte> rows) const {
   }
 }
 
-/// By way of all its rows, from the parts that it has to those that it is to have.
+/// Cuts an item anew: reads all its rows from the parts that it has, and stores them in those that it is to
+/// have.
 void Relocation::cut(const Item& item) {
   std::size_t all = 0;
   for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]).count;

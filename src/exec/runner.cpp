@@ -36,7 +36,7 @@ void Runner::step(const StepContext& context, StepGate* gate) {
   carry_out([&](const Action& action, const auto& what) {
     if (gate != nullptr) {
       gate->wait_before(action.instruction);
-      clock_ = now();  // what was waited for is nobody's time
+      clock_ = now();  // waiting at the gate counts for no instruction
     }
     perform(action, what, context);
   });

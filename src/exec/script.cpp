@@ -64,7 +64,7 @@ class Resolver {
     put(std::move(action));
   }
 
-  /// Whole regions, so that disks need not read a block to change a part of it.
+  /// Copies cover whole regions, so that disks need not read a block to change a part of it.
   Move move_of(TensorId tensor, TierId from, TierId to) const {
     const Bytes room = residence_.size(tensor, to);
     const Bytes bytes = std::min(residence_.size(tensor, from), room);

@@ -11,7 +11,7 @@
 
 namespace terrace {
 
-/// Of all its elements, without padding.
+/// How many bytes the elements take without padding.
 inline Bytes row_major_bytes(const Tensor& tensor) {
   return Bytes{static_cast<std::uint64_t>(tensor.shape.elements()) * size_of(tensor.type).count};
 }
@@ -23,17 +23,17 @@ class Store {
 
   const Backend& backend() const { return backend_; }
 
-  /// Where it lies, the fastest tier first.
+  /// Where the tensor lies, the fastest tier first.
   std::span<const TierAddress> addresses(TensorId tensor) const { return addresses_[tensor.index]; }
   /// Where a kernel could use it, or nullptr.
   std::byte* memory(TensorId tensor) const;
   /// As the tensor is stored, padding included. `stored` may be memory(tensor) itself.
   void load(TensorId tensor, std::span<std::byte> stored) const;
   void keep(TensorId tensor, std::span<const std::byte> stored) const;
-  /// Row-major. pre: of floats
+  /// Values are in row-major order. pre: the tensor holds floats
   std::vector<float> read(TensorId tensor) const;
   void write(TensorId tensor, std::span<const float> values) const;
-  /// The same of any type.
+  /// The same for elements of any type.
   std::vector<std::byte> read_bytes(TensorId tensor) const;
   void write_bytes(TensorId tensor, std::span<const std::byte> values) const;
 
@@ -48,7 +48,7 @@ class Store {
   const Graph& graph_;
   const OpenTiers& tiers_;
   std::vector<std::vector<TierAddress>>
-      addresses_;  // of each tensor: those of `start`, else where a step leaves it
+      addresses_;  // by tensor: as the plan starts, else where a step leaves it
 };
 
 }  // namespace terrace

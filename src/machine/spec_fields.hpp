@@ -23,7 +23,7 @@ struct KindInfo {
 };
 
 /// One row for each kind, in the order of TierKind.
-constexpr std::array kKinds{
+inline constexpr std::array kKinds{
     KindInfo{TierKind::dram, "dram", Where::nothing, "dram:8GiB"},
     KindInfo{TierKind::numa, "numa", Where::nodes, "numa:1:8GiB or numa:0*3+1:8GiB"},
     KindInfo{TierKind::dax, "dax", Where::path, "dax:/mnt/pmem/terrace:64GiB"},
@@ -62,7 +62,7 @@ constexpr unsigned kPathKinds = bits(TierKind::dax, TierKind::file);
 constexpr unsigned kPacedKinds = bits(TierKind::file, TierKind::emulated);
 
 /// The options in the order in which they are printed.
-constexpr std::array kOptions{
+inline constexpr std::array kOptions{
     Option{"read", &TierSpec::read_rate, kPacedKinds},
     Option{"write", &TierSpec::write_rate, kPacedKinds},
     Option{"latency", &TierSpec::latency, bits(TierKind::emulated)},

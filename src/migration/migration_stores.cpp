@@ -54,7 +54,7 @@ void MigrationWriter::store_ahead(std::uint32_t kernel) {
     const auto [u, last] = due_.front();
     if (kernel <= last && is_storable(u)) {
       const auto spill = spill_tier(units_.all[u]);
-      if (spill && links_.free_at({0}, *spill) > now_) return;
+      if (spill && walk_.links.free_at({0}, *spill) > walk_.now) return;
       if (spill) store(u, *spill);  // else there may be room when it leaves
     }
     due_.pop_front();
@@ -66,7 +66,7 @@ void MigrationWriter::store(std::uint32_t u, TierId to) {
   const TensorId tensor = unit.tensors.front();
   if (!writer_.has(tensor, to)) writer_.alloc(tensor, to);
   state_[u].stores = copy_runs(unit, {0}, to, {true});
-  state_[u].stored = links_.start({0}, to, unit.size, now_);
+  state_[u].stored = walk_.links.start({0}, to, unit.size, walk_.now);
   stored_[tensor.index] = true;
 }
 

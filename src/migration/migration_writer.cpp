@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "migration/variant_choice.hpp"
+
 namespace terrace::migration {
 
 MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
@@ -14,7 +16,6 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       units_(units),
       visits_(visits),
       schedule_(std::move(schedule)),
-      capacity_(static_cast<std::int64_t>(capacity.count)),
       end_(end),
       order_(order),
       ahead_(ahead),
@@ -23,7 +24,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       needed_(graph_.tensors.size()),
       stored_(graph_.tensors.size()),
       in_backing_tier_(units.all.size()),
-      links_(machine_),
+      walk_(machine_, view.begin, capacity),
       cases_(visits.intervals(), Case::done),
       waited_(visits.intervals()) {
   for (const Unit& unit : units.all) {
@@ -60,7 +61,7 @@ Result<void> MigrationWriter::begin() {
     }
     if (in_backing_tier_[u]) continue;
     state_[u].regions = static_cast<std::uint32_t>(unit.tensors.size());
-    used_ += size_of(u);
+    walk_.used += size_of(u);
   }
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
     if (!units_.all[u].given || in_backing_tier_[u] || schedule_.from_start[u]) continue;
@@ -83,9 +84,9 @@ Result<void> MigrationWriter::run(std::uint32_t kernel) {
 }
 
 void MigrationWriter::make_room(std::uint32_t kernel) {
-  while (!leaving_.empty() && leaving_.front().end <= now_) finish_leaving(0, kernel);
+  while (!walk_.departing.empty() && walk_.departing.front().end <= walk_.now) finish_leaving(0, kernel);
   for (const Use& use : view_.uses.of(kernel)) keep(units_.of[use.tensor.index], kernel);
-  while (used_ + static_cast<std::int64_t>(missing(kernel).count) > capacity_ && !leaving_.empty()) {
+  while (!walk_.has_room(static_cast<std::int64_t>(missing(kernel).count)) && !walk_.departing.empty()) {
     finish_leaving(0, kernel);
   }
 }
@@ -99,9 +100,9 @@ void MigrationWriter::begin_visits(std::uint32_t kernel) {
   for (const Use& use : view_.uses.of(kernel)) {
     State& state = state_[units_.of[use.tensor.index]];
     for (const std::uint32_t ticket : std::exchange(state.tickets, {})) writer_.wait(ticket);
-    const Seconds begin = std::max(now_, std::exchange(state.ready, Seconds{0}));
-    waited_[visits_.interval_of[kernel]] += begin - now_;
-    now_ = begin;
+    const Seconds begin = std::max(walk_.now, std::exchange(state.ready, Seconds{0}));
+    waited_[visits_.interval_of[kernel]] += begin - walk_.now;
+    walk_.now = begin;
   }
 }
 
@@ -113,7 +114,8 @@ void MigrationWriter::begin_visit(std::uint32_t visit, std::uint32_t kernel) {
   if (!usable) schedule_.in_place[visit] = false;
   if (is_awaited(visit)) {
     const bool left =
-        usable && is_better_left(visit, links_.end_of(*from, {0}, units_.all[u].size, now_), now_);
+        usable &&
+        is_better_left(visit, walk_.links.end_of(*from, {0}, units_.all[u].size, walk_.now), walk_.now);
     left ? leave_in_slow(visit) : fetch(visit, kernel);
   }
   state_[u].visit = visit;
@@ -133,8 +135,9 @@ Result<void> MigrationWriter::compute(std::uint32_t kernel) {
   for (const Operand& operand : what.inputs) tiers.push_back(tier_of(operand.tensor));
   for (const Operand& operand : what.outputs) tiers.push_back(tier_of(operand.tensor));
   if (what.workspace) tiers.push_back(tier_of(what.workspace));
-  now_ = links_.end_of_kernel(view_.clock.time({kernel}, 0, tiers), now_);
-  writer_.run({kernel}, std::move(tiers));
+  const std::uint32_t variant = fastest_variant(graph_, view_.request.profile, {kernel});
+  walk_.now = walk_.links.end_of_kernel(view_.clock.time({kernel}, variant, tiers), walk_.now);
+  writer_.run({kernel}, std::move(tiers), variant);
   for (const Use& use : view_.uses.of(kernel)) after_use(use);
   return {};
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "plan/region_size.hpp"
+
 namespace terrace {
 namespace {
 
@@ -21,9 +23,8 @@ class Walk {
         rule_(rule),
         fixed_(fixed),
         state_(graph_.tensors.size()) {
-    const Bytes granularity = request.machine.tiers[0].granularity;
     for (std::size_t i = 0; i < state_.size(); ++i)
-      state_[i].size = round_up(graph_.tensors[i].bytes, granularity);
+      state_[i].size = region_size(graph_.tensors[i], request.machine.tiers[0]);
     residency_.pinned = pinned;
   }
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "nn/operation_row.hpp"
-#include "terrace/operation.hpp"
+#include "nn/operation_table.hpp"
 
 namespace terrace {
 namespace {
@@ -32,8 +31,7 @@ double lstm(const Kernel& kernel) {
 double flops(const Kernel& kernel) {
   const auto& in = kernel.inputs;
   const auto& out = kernel.outputs;
-  const Operation operation = operation_of(kernel);
-  switch (operation) {
+  switch (operation_of(kernel)) {
     case Operation::conv2d:
       return convolution(out[0], in[1]);
     case Operation::conv2d_backward_data:
@@ -65,7 +63,7 @@ double flops(const Kernel& kernel) {
     case Operation::custom:
       return kernel.flops;
     default:
-      return in.empty() ? 0 : row_of(operation).work * elements(in[0]);
+      return in.empty() ? 0 : info_of(operation_of(kernel)).flops * elements(in[0]);
   }
 }
 

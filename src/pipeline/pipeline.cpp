@@ -3,22 +3,41 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <optional>
 #include <set>
 
+#include "base/stop_after.hpp"
 #include "pipeline/measuring.hpp"
 #include "plan/reach.hpp"
+#include "planners/table.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/roofline.hpp"
+#include "record/outside_planner.hpp"
 
 namespace terrace {
 namespace {
 
-/// In the cache folder.
+/// Opens the store in the cache folder, where there is one.
 std::optional<ProfileStore> open_store(const ProgressSink& progress) {
   const auto file = profile_store_file();
   if (!file) return progress(file.error().message), std::nullopt;
   return open_profile_store(*file, progress);
+}
+
+/// What a user asks for with `seconds=`, as in `autotm-sync+seconds=5`. Planners read no clock, so the time
+/// is kept here; a value that is no number is for the planner to refuse.
+std::optional<Seconds> seconds_of(std::string_view planner) {
+  const auto choice = choose_planner(planner);
+  if (!choice) return std::nullopt;
+  const auto found = choice->options.find("seconds");
+  if (found == choice->options.end()) return std::nullopt;
+  const std::string& text = found->second;
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size() && seconds >= 0;
+  return is_number ? std::optional(Seconds{seconds}) : std::nullopt;
 }
 
 }  // namespace
@@ -70,8 +89,22 @@ void remember_accesses(const Program& program, const KernelAccesses& counted, co
   }
 }
 
-PlanFunction planner_named(std::string name) {
-  return [name = std::move(name)](const PlanRequest& request) { return make_plan(name, request); };
+PlanFunction planner_named(std::string name, const std::stop_token& stop) {
+  if (is_outside_planner(name)) {
+    return [name = std::move(name), stop](const PlanRequest& request) {
+      return make_outside_plan(name, request, stop);
+    };
+  }
+  return [name = std::move(name), stop](const PlanRequest& request) {
+    PlanRequest limited = request;
+    limited.stop = stop;
+    const auto seconds = seconds_of(name);
+    if (!seconds) return make_plan(name, limited);
+    StopAfter limit(*seconds);
+    const std::stop_callback asked(stop, [&] { limit.stop(); });
+    limited.stop = limit.token();
+    return make_plan(name, limited);
+  };
 }
 
 Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,

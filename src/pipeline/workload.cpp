@@ -59,8 +59,8 @@ Result<Machine> measured_here(const WorkloadRequest& request) {
   };
   auto machine = request.measure_again ? measured_now(options) : this_machine(options);
   if (!machine) return machine;
-  // Not what is free just now: a plan's machine is the same tomorrow. Whether there is room shows when the
-  // tiers are opened.
+  // The capacity is that of the computer, not what is free just now, so that a plan's machine is the same
+  // tomorrow. Whether there is room shows when the tiers are opened.
   machine->tiers[0].capacity = round_down(probe_memory().total, machine->tiers[0].granularity);
   return machine;
 }
@@ -94,7 +94,7 @@ Result<Program> made_ready(const Graph& graph, const WorkloadRequest& request, b
   return scheduled(graph);
 }
 
-/// What can be had of a tier here and now.
+/// How much of a tier can be had here and now.
 Bytes available(const MachineTier& tier) {
   const auto spec = parse_tier_spec(tier.spec);
   if (!spec || spec->kind != TierKind::file) return tier.capacity;
@@ -112,7 +112,7 @@ Result<Machine> machine_of(const WorkloadRequest& request) {
         fmt::format("the tiers of machine {} are its own: give slow tiers for `this` only", request.machine));
   }
   if (is_preset(request.machine)) return machine_preset(request.machine);
-  // What cannot be a file's name is a preset's that is misspelt.
+  // A name that does not look like a file's is taken for a misspelt preset.
   const bool is_path =
       fs::path(request.machine).has_extension() || fs::path(request.machine).has_parent_path();
   if (!is_path && !fs::exists(request.machine)) return machine_preset(request.machine);
@@ -136,7 +136,8 @@ Result<Workload> prepare(const WorkloadRequest& request, Machine machine) {
 }
 
 Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fast) {
-  // Compiled kernels take scratch memory and padding beside what the graph says: then less is aimed at.
+  // Compiled kernels take scratch memory and padding beside what the graph says. Where they need too much,
+  // the graph is split again for a smaller aim.
   constexpr std::array<std::uint64_t, 6> kPercent{100, 85, 70, 55, 40, 25};
   Bytes least = least_budget(workload.graph(), workload.machine).bytes;
   if (request.backend) return workload;

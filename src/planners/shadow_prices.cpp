@@ -15,12 +15,13 @@ constexpr double kGigabyte = 1e9;
 /// By how much a link is made faster, of its rate.
 constexpr double kFaster = 0.1;
 
-/// Good prices are wanted rather than a good placement. The clock is for graphs of many thousands of kernels.
+/// Good multipliers are wanted rather than a good placement. The limit of work is for graphs of many
+/// thousands of kernels.
 autotm::FastOptions solver_options() {
   autotm::FastOptions options;
   options.gap = 1e-4;
   options.iterations = 1500;
-  options.time = Seconds{10};
+  options.work = autotm::kFastWork;
   return options;
 }
 

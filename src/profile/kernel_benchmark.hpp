@@ -20,7 +20,8 @@
 
 namespace terrace {
 
-/// Of the operands and the workspace of one kernel, each once, as a benchmark lays them out.
+/// How many bytes the operands and the workspace of one kernel take, each tensor once, as a benchmark lays
+/// them out.
 Bytes benchmark_bytes(const Graph& graph, const Kernel& kernel);
 /// The same by tier, up to the last one that is used. pre: one tier for each operand, one for each tensor
 std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
@@ -29,11 +30,11 @@ Bytes flush_bytes();
 
 class KernelBenchmark {
  public:
-  /// With tier 0 alone. Fails where there is no such memory.
+  /// Takes an arena in tier 0 alone. Fails where the system has not as much memory.
   static Result<KernelBenchmark> open(const Backend& backend, Bytes arena);
-  /// The same in memory that is there already. pre: it is addressable
+  /// Uses memory that is there already as tier 0. pre: it is addressable
   KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory);
-  /// A further tier. pre: it is addressable, and not there yet
+  /// Adds the memory of a further tier. pre: it is addressable, and not there yet
   void add(TierId id, std::unique_ptr<Tier> memory);
   bool has(TierId id) const { return id.index < memory_.size() && memory_[id.index] != nullptr; }
 
@@ -49,7 +50,7 @@ class KernelBenchmark {
   std::span<const std::byte> contents(const Graph& graph, const Kernel& kernel, TensorId id) const;
 
  private:
-  /// `used`: by tier, the operands.
+  /// `used`: how many bytes at the start of each tier's arena the operands take.
   void empty_caches(std::span<const Bytes> used);
 
   const Backend* backend_;                     ///< borrowed

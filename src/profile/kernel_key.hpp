@@ -1,4 +1,4 @@
-// What two kernels share when they take the same time on the same computer.
+// The key of a kernel: two kernels with the same key take the same time on the same computer.
 #pragma once
 
 #include <string>

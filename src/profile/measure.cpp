@@ -24,7 +24,7 @@ namespace {
 
 using Times = std::unordered_map<std::string, PlacedTime>;
 
-/// One of those that are alike, to be measured for all of them.
+/// A kernel that is measured for all kernels of the same key.
 struct Candidate {
   std::string key;
   const Kernel* kernel;
@@ -86,7 +86,7 @@ Result<void> find_fitting(const Backend& backend, const Graph& graph, std::vecto
   return {};
 }
 
-/// What the system gives stands for memory of all tiers; what is lent is of one.
+/// How much memory tier 0 may take. Memory of the system stands for all tiers; what is lent belongs to one.
 Bytes most_in_first(const MeasureOptions& options) {
   return options.lend ? options.tier_budgets[0] : options.budget;
 }

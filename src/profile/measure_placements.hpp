@@ -19,7 +19,7 @@
 
 namespace terrace {
 
-/// With tier 0 alone: memory that is lent, or the system's. Fails where there is none.
+/// A benchmark with tier 0 alone, in memory that is lent or the system's. Fails where there is none.
 Result<KernelBenchmark> open_benchmark(const Backend& backend, const MeasureOptions& options, Bytes arena);
 
 class PlacementBenchmarks {
@@ -30,7 +30,7 @@ class PlacementBenchmarks {
 
   /// Takes from the store what it knows of a kernel. pre: none of this key was added
   void add(const std::string& key, const Kernel& kernel);
-  /// Kernels of which something is not known yet.
+  /// How many kernels have a placement whose time is not known yet.
   std::size_t unknown() const;
   /// Measures them; `done` is called after each. Throws EnvironmentError where memory or a device fails.
   void measure(const std::function<void()>& done);
@@ -41,7 +41,7 @@ class PlacementBenchmarks {
   struct Wanted {
     Placement tiers;
     std::string name;                ///< for the store
-    std::optional<PlacedTime> time;  ///< without samples: left out
+    std::optional<PlacedTime> time;  ///< none: not known yet; without samples: it was left out
   };
   struct Subject {
     std::string key;

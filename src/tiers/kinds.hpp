@@ -35,7 +35,7 @@ struct TierOpener {
   OpenedTier (*open)(const TierSpec& spec);  ///< pre: spec.kind == kind, and the spec is valid
 };
 
-constexpr std::array kTierOpeners{
+inline constexpr std::array kTierOpeners{
     TierOpener{TierKind::dram, open_dram_tier},         TierOpener{TierKind::numa, open_numa_tier},
     TierOpener{TierKind::dax, open_dax_tier},           TierOpener{TierKind::file, open_file_tier},
     TierOpener{TierKind::emulated, open_emulated_tier}, TierOpener{TierKind::fake, open_fake_tier},

@@ -91,7 +91,11 @@ struct Session::State {
   Result<void> have_profile();
   Result<void> have_plan();
   Result<void> have_proof();
+  Result<void> require_budget(const Plan& given) const;
+  Result<Program> compiled() const;
   Result<void> have_trainer();
+  Result<void> start_in_memory();
+  Result<void> start_planned();
   void step(const FillInputs& fill, TrainingRun& run);
   bool adjust();
 };
@@ -172,8 +176,45 @@ Result<void> Session::State::have_proof() {
   });
 }
 
+/// A plan of somebody else may be safe and still take more than the session was given.
+Result<void> Session::State::require_budget(const Plan& given) const {
+  for (std::size_t i = 0; i < std::min(given.budget.size(), budget.size()); ++i) {
+    if (given.budget[i] <= budget[i]) continue;
+    return Error{
+        ErrorCode::too_large,
+        fmt::format("the plan takes {} of {} and {} is given: plan within that, or give more",
+                    readable(given.budget[i]), workload->machine.tiers[i].name, readable(budget[i]))};
+  }
+  return {};
+}
+
 Result<void> Session::State::have_trainer() {
   if (trainer) return {};
+  return options.fast.empty() && !plan ? start_in_memory() : start_planned();
+}
+
+Result<Program> Session::State::compiled() const {
+  if (workload && workload->here) return workload->program;
+  if (options.backend) return compile(graph, options.backend, options.threads);
+  return compile(graph, options.threads);
+}
+
+/// Neither the machine nor a plan matters where every tensor has a place in memory.
+Result<void> Session::State::start_in_memory() {
+  if (auto good = check_options(); !good) return good;
+  return in_stage(SessionStage::train, [&]() -> Result<void> {
+    tell(SessionStage::compile, fmt::format("compiling {} kernels", graph.kernels.size()));
+    auto program = compiled();
+    if (!program) return program.error();
+    tell(SessionStage::train, "taking memory and setting the weights");
+    auto started = Trainer::start(*std::move(program), options.trainer);
+    if (!started) return started.error();
+    trainer = *std::move(started);
+    return {};
+  });
+}
+
+Result<void> Session::State::start_planned() {
   if (auto made = have_workload(); !made) return made;
   if (!workload->here) {
     return Error{
@@ -182,18 +223,13 @@ Result<void> Session::State::have_trainer() {
                     "measure this computer into a file",
                     workload->machine.name)};
   }
-  const bool everything_in_memory = options.fast.empty() && !plan;
-  if (!everything_in_memory) {
-    if (auto proven = have_proof(); !proven) return proven;
-  }
+  if (auto proven = have_proof(); !proven) return proven;
   return in_stage(SessionStage::train, [&]() -> Result<void> {
     tell(SessionStage::train, "taking memory and setting the weights");
-    auto started = everything_in_memory
-                       ? Trainer::start(workload->program, options.trainer)
-                       : Trainer::start(workload->program, *verified, workload->machine, options.trainer);
+    auto started = Trainer::start(workload->program, *verified, workload->machine, options.trainer);
     if (!started) return started.error();
     trainer = *std::move(started);
-    if (!everything_in_memory && options.adjust && profile)
+    if (options.adjust && profile)
       adjuster.emplace(workload->graph(), workload->machine, *profile, verified->plan(),
                        planner_named(options.planner));
     return {};
@@ -257,6 +293,7 @@ Result<VerifiedPlan> Session::verify() {
 Result<VerifiedPlan> Session::verify(Plan plan) {
   check(!state_->trainer, "the plan is changed before training begins");
   if (auto done = state_->have_workload(); !done) return done.error();
+  if (auto fits = state_->require_budget(plan); !fits) return fits.error();
   auto proven = terrace::verify(state_->workload->graph(), state_->workload->machine, plan);
   if (!proven) return proven;
   state_->plan = std::move(plan);

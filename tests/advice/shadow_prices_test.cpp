@@ -18,7 +18,6 @@ autotm::FastOptions patient() {
   autotm::FastOptions options;
   options.gap = 0;
   options.iterations = 4000;
-  options.time = Seconds{60};
   return options;
 }
 

@@ -19,7 +19,6 @@ struct Outcome {
 FastOptions options(double gap) {
   FastOptions made;
   made.gap = gap;
-  made.time = Seconds{60};
   made.iterations = 2000;
   return made;
 }

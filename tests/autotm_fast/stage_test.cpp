@@ -24,11 +24,10 @@ TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
     const Flat flat = flatten(RandomInstance(seed).make());
     const auto is_stuck = [](const Flat::Kernel& kernel) { return kernel.first == kernel.end; };
     if (!flat.overlaps() || std::any_of(flat.kernels.begin(), flat.kernels.end(), is_stuck)) continue;
-    const Deadline deadline{steady_clock().now(), kLong};
     Team team(1);
     Stage coarse(flat, kCoarse, team);
-    coarse.climb(kLong, deadline);
-    for (int i = 0; i < 2; ++i) coarse.balance(30, kLong.count(), deadline);
+    coarse.climb(kLong, {});
+    for (int i = 0; i < 2; ++i) coarse.balance(30, kLong.count(), {});
     Stage fine(flat, kFine, coarse);
     EXPECT_GE(fine.bound(), coarse.bound());
     Shown before(flat), after(flat);
@@ -42,7 +41,7 @@ TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
       }
     }
     const double bound = fine.bound();
-    fine.balance(300, kLong.count(), deadline);
+    fine.balance(300, kLong.count(), {});
     moved += fine.bound() > bound;
   }
   EXPECT_GT(parts, 100U) << "some shares are no whole paths";

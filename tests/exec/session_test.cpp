@@ -133,6 +133,11 @@ TEST_F(SessionOf, APlanOfSomebodyElseIsProvenAndFollowed) {
   EXPECT_EQ(session.train(2, fill).value().loss, ours.train(2, fill).value().loss);
 }
 
+TEST_F(SessionOf, APlanThatTakesMoreThanTheBudgetIsRefused) {
+  Session session(small_resnet(), options("60%")), larger(small_resnet(), options("90%"));
+  EXPECT_NE(sentence(session.verify(larger.plan().value())).find("is given"), std::string::npos);
+}
+
 TEST_F(SessionOf, AWrongPlanIsRefusedAndChangesNothing) {
   Session session(small_resnet(), options());
   const Plan right = session.plan().value();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/checked_size.hpp"
-#include "nn/signature.hpp"
+#include "nn/operation_table.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace {

@@ -5,6 +5,7 @@
 
 #include "base/check.hpp"
 #include "migration/variant_choice.hpp"
+#include "plan/region_size.hpp"
 #include "plan/step_uses.hpp"
 
 namespace terrace {
@@ -90,7 +91,7 @@ void StepRecorder::run(KernelId kernel, std::vector<TierId> tiers) {
 // ---- The step's end
 
 Bytes StepRecorder::size(TensorId tensor, TierId tier) const {
-  return round_up(request_.graph[tensor].bytes, request_.machine[tier].granularity);
+  return region_size(request_.graph[tensor], request_.machine[tier]);
 }
 
 /// What is given is filled anew, unless it is a result.

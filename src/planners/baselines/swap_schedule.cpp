@@ -6,12 +6,13 @@
 #include "migration/demand_writer.hpp"
 #include "migration/fit.hpp"
 #include "migration/step_writer.hpp"
+#include "plan/region_size.hpp"
 
 namespace terrace {
 namespace {
 
 Bytes fast_size(const PlanRequest& request, TensorId tensor) {
-  return round_up(request.graph[tensor].bytes, request.machine.tiers[0].granularity);
+  return region_size(request.graph[tensor], request.machine.tiers[0]);
 }
 
 /// Results that are given or kept stay, and without another tier everything does.

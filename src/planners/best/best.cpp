@@ -126,9 +126,9 @@ class RecomputeSearch {
   void run() {
     const std::uint64_t after = left_ / 2;
     for (const auto& choice : checkpoints_.choices(kEstimates * left_)) {
-      if (left_ > after) offer(choice);
+      if (left_ > after && !is_late()) offer(choice);
     }
-    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep;) {
+    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep && !is_late();) {
       const best::Checkpoints::Choice from = choice_;
       if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
     }
@@ -140,6 +140,8 @@ class RecomputeSearch {
  private:
   /// Of all that could be discarded.
   static constexpr double kFirstStep = 1.0 / 16, kLastStep = 1.0 / 200;
+
+  bool is_late() const { return request_.stop.stop_requested(); }
 
   bool offer_more(best::Checkpoints::Choice choice, double more) {
     choice.amount += more;
@@ -176,7 +178,7 @@ class RecomputeSearch {
 /// Plans that make nothing again, of the first recipe or of all others.
 void offer_priced(const PlanRequest& request, const best::GuidedPlanning& priced, std::uint64_t first,
                   std::uint64_t end, Fastest& fastest) {
-  for (std::uint64_t i = first; i < end; ++i) {
+  for (std::uint64_t i = first; i < end && !request.stop.stop_requested(); ++i) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
     fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}), kPriced);
   }
@@ -185,7 +187,8 @@ void offer_priced(const PlanRequest& request, const best::GuidedPlanning& priced
 }  // namespace
 
 Result<Plan> plan_best(const PlanRequest& request) {
-  const PlanRequest plain{request.graph, request.machine, request.profile, request.budget, request.seed};
+  PlanRequest plain{request.graph, request.machine, request.profile, request.budget, request.seed};
+  plain.stop = request.stop;
   const best::GuidedPlanning priced(plain);
   Fastest fastest(request, priced.clock());
   // Each is the fastest of them for some graph, machine and budget.

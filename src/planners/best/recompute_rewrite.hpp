@@ -30,7 +30,7 @@ class RecomputeRewrite {
   RecomputeRewrite(const PlanRequest& request, const StepUses& uses, std::vector<DiscardWindow> discarded);
 
   PlanRequest request() const {
-    return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options};
+    return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options, asked_.stop};
   }
   /// The one of the graph asked for.
   KernelId kernel_of(KernelId kernel) const { return kernel_of_[kernel.index]; }

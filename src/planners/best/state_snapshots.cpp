@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "plan/region_size.hpp"
+
 namespace terrace::best {
 namespace {
 
@@ -88,7 +90,7 @@ class StateSnapshots::Writing {
       offsets_.clear();
       for (const TensorId tensor : values_.tensors_) {
         offsets_.push_back(end.count);
-        end += round_up(request_.graph[tensor].bytes, machine.tiers[i].granularity);
+        end += region_size(request_.graph[tensor], machine.tiers[i]);
       }
       if (end > request_.budget[i]) continue;
       draft_.needed[i] = end;

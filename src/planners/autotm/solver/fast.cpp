@@ -47,13 +47,14 @@ constexpr std::uint64_t kStepsAlone = 2000;
 constexpr std::size_t kSmall = 10'000;
 /// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
 constexpr double kAsked = 0.8, kTolerance = 1e-5;
+/// How many nodes the exact program may branch into for a small problem.
+constexpr std::uint64_t kBranches = 5'000;
 
 class FastSolver {
  public:
   FastSolver(const Instance& instance, const FastOptions& options)
       : instance_(instance),
         options_(options),
-        deadline_{steady_clock().now(), options.time},
         team_(options.threads),
         flat_(flatten(instance)),
         overlaps_(flat_.overlaps()),
@@ -70,7 +71,7 @@ class FastSolver {
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
-    result_.iterations += stage_->climb(result_.time, deadline_);
+    result_.iterations += stage_->climb(result_.time, options_.stop);
     std::uint64_t steps = kLeastSteps;
     if (!is_done()) balance(steps, result_.time);
     while (!is_done()) {
@@ -97,8 +98,12 @@ class FastSolver {
     return *std::move(made);
   }
 
-  bool is_late() const { return deadline_.is_over(); }
-  bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
+  bool is_late() const { return options_.stop.stop_requested(); }
+  bool is_over() const {
+    const auto done = static_cast<double>(result_.iterations);
+    return result_.iterations >= options_.iterations || done * size() >= options_.work || is_late();
+  }
+  double size() const { return static_cast<double>(flat_.edges.size() + flat_.configurations.size()); }
   Seconds bound() const {
     return Seconds{std::clamp(std::max(branched_, stage_->bound()), 0.0, result_.time.count())};
   }
@@ -112,7 +117,7 @@ class FastSolver {
   /// Until the bound is good enough for a placement of this time.
   void balance(std::uint64_t steps, Seconds time) {
     const double before = stage_->bound();
-    result_.iterations += stage_->balance(steps, time.count() / (1 + options_.gap), deadline_);
+    result_.iterations += stage_->balance(steps, time.count() / (1 + options_.gap), options_.stop);
     rise_ = stage_->bound() - before;
   }
 
@@ -204,7 +209,8 @@ class FastSolver {
   /// Once.
   void branch() {
     if (std::exchange(has_branched_, true) || is_done() || is_late()) return;
-    auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, deadline_.left()});
+    auto solved = solve_program(instance_, Linking::tight,
+                                {kAsked * options_.gap, optim::MilpLimits{}.time, kBranches});
     if (!solved) return;
     branched_ = solved->bound.count() * (1 - kTolerance);
     // Its capacities have tolerances, too.
@@ -294,7 +300,6 @@ class FastSolver {
 
   const Instance& instance_;
   const FastOptions& options_;
-  Deadline deadline_;
   Team team_;
   Flat flat_;
   bool overlaps_;  ///< some move may be beside a kernel

@@ -107,7 +107,7 @@ class Placement {
   double memory_cost(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
 
   const Flat& flat_;
-  optim::Loads loads_;
+  optim::RangeMaximum loads_;
   std::vector<Path> paths_;                   ///< by tensor, as edges
   std::vector<std::uint8_t> fast_;            ///< by link: whether it is kept
   std::vector<std::uint32_t> configuration_;  ///< by kernel

@@ -16,7 +16,7 @@ constexpr std::uint64_t kClimbSteps = 60;
 constexpr double kFirstAim = 0.1, kLastAim = 0.01;
 /// Of a climb: those that tell how steep it is.
 constexpr std::size_t kLatestSteps = 10;
-/// At the clock.
+/// How many steps a climb takes from one look at the stop token to the next.
 constexpr std::uint64_t kStepsPerLook = 10;
 
 /// By edge of one smaller problem: which it is in another. Edges that became one lie on the same paths, but
@@ -85,14 +85,14 @@ Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole,
   is_balanced_ = coarser.is_balanced_;
 }
 
-std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
+std::uint64_t Stage::climb(Seconds time, const std::stop_token& stop) {
   Ascent ascent(reduction_.flat, team_);
   std::vector<double> bounds;
   while (bounds.size() < kClimbSteps) {
     const double aim = ascent.bound() > 0 ? ascent.bound() * (1 + beyond(bounds)) : time.count();
     ascent.step(std::min(aim, time.count()));
     bounds.push_back(ascent.bound());
-    if (bounds.size() % kStepsPerLook == 0 && deadline.is_over()) break;
+    if (bounds.size() % kStepsPerLook == 0 && stop.stop_requested()) break;
   }
   bound_ = ascent.bound();
   best_ = ascent.multipliers();
@@ -100,14 +100,14 @@ std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
   return bounds.size();
 }
 
-std::uint64_t Stage::balance(std::uint64_t steps, double enough, const Deadline& deadline) {
+std::uint64_t Stage::balance(std::uint64_t steps, double enough, const std::stop_token& stop) {
   if (is_balanced_ && overlaps_) primal_dual_->add_cuts();
   is_balanced_ = true;
   for (std::uint64_t i = 1; i <= steps; ++i) {
     if (!primal_dual_->step()) continue;
     take_bound(primal_dual_->multipliers());
     primal_dual_->offer(relaxation_.taken());
-    if (bound_ >= enough || deadline.is_over()) return i;
+    if (bound_ >= enough || stop.stop_requested()) return i;
   }
   return steps;
 }

@@ -8,20 +8,12 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 
-#include "base/clock.hpp"
 #include "planners/autotm/solver/primal_dual.hpp"
 #include "planners/autotm/solver/reduction.hpp"
 
 namespace terrace::autotm {
-
-struct Deadline {
-  Clock::Time start;
-  Seconds time;
-
-  Seconds left() const { return time - (steady_clock().now() - start); }
-  bool is_over() const { return left().count() <= 0; }
-};
 
 class Stage {
  public:
@@ -34,10 +26,10 @@ class Stage {
 
   /// First prices, towards a little more than what is proven: the first placement, which takes `time`, is far
   /// too slow to aim at. Returns how many steps it took.
-  std::uint64_t climb(Seconds time, const Deadline& deadline);
+  std::uint64_t climb(Seconds time, const std::stop_token& stop);
   /// Better prices, and shares. At most so many steps, fewer where the bound is enough; returns how many.
   /// pre: climbed
-  std::uint64_t balance(std::uint64_t steps, double enough, const Deadline& deadline);
+  std::uint64_t balance(std::uint64_t steps, double enough, const std::stop_token& stop);
 
   /// The best so far, with its prices for the smaller problem. From coarser stages on it does not fall.
   double bound() const { return bound_; }

@@ -9,10 +9,10 @@
 namespace terrace::optim {
 namespace {
 
-TEST(Loads, AgreeWithAPlainArray) {
+TEST(RangeMaximum, AgreeWithAPlainArray) {
   for (const std::uint32_t moments : {1U, 2U, 31U, 32U, 33U, 1000U, 1024U, 1025U, 40'000U}) {
     SplitMix random(moments);
-    Loads loads(moments);
+    RangeMaximum loads(moments);
     std::vector<std::int64_t> plain(moments);
     for (int i = 0; i < 500; ++i) {
       const auto first = static_cast<std::uint32_t>(random.below(moments));
