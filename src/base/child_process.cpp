@@ -132,8 +132,7 @@ class Child {
       if (ends[0].revents != 0) give(input);
       if (ends[1].revents != 0) take(out_, outcome.out);
       if (ends[2].revents != 0) take(err_, outcome.err);
-      if (outcome.err.size() > kKeptOfErrors)
-        outcome.err.erase(0, outcome.err.size() - kKeptOfErrors);
+      if (outcome.err.size() > kKeptOfErrors) outcome.err.erase(0, outcome.err.size() - kKeptOfErrors);
       if (outcome.out.size() > limits.output)
         return end_as(ChildOutcome::End::wrote_too_much, std::move(outcome));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether tests may take minutes: with the environment variable TERRACE_LONG, as `make long` sets it. Without it
-// a test stays below five seconds, by looking at fewer of its cases or by skipping itself.
+// Whether tests may take minutes: with the environment variable TERRACE_LONG, as `make long` sets it. Without
+// it a test stays below five seconds, by looking at fewer of its cases or by skipping itself.
 #pragma once
 
 #include <cstdlib>
