@@ -6,20 +6,20 @@
 namespace terrace::bounds {
 namespace {
 
-// Found by trying on four of AutoTM's networks.
+// These constants were found by experiment on four of AutoTM's networks.
 constexpr int kPatience = 12;
 constexpr double kShrink = 0.7;
 constexpr double kFirstSlip = 0.3, kLeastSlip = 0.05, kLessSlip = 0.9;
 constexpr double kMemoryShare = 0.05, kLinkUnit = 0.2;
-/// Of what the bound is above the kernels' time: a step is as long as would gain this much.
+/// A step aims at gaining this share of what the bound has gained over the kernels' time so far.
 constexpr double kHope = 0.3;
-/// Fewer where there is little time.
+/// How often the search for one multiplier halves its range: less often where few bounds are allowed.
 constexpr int kHalvings = 5, kFewHalvings = 3;
 constexpr std::uint64_t kFewBounds = 50;
-/// Of links before and after the moment that is looked from.
+/// The multipliers of links that are tried, before and after the moment that the search starts from.
 constexpr double kWeights[] = {0, 0.4, 1};
 
-/// What does not push a price out of its range.
+/// The part of a subgradient that does not push its multiplier below zero.
 double pull(double multiplier, double subgradient) {
   return multiplier <= 0 && subgradient < 0 ? 0 : subgradient;
 }
@@ -57,7 +57,8 @@ double Ascent::take() {
   return latest_;
 }
 
-/// Halves between a price of memory that is too low for what is there and one that is too high.
+/// Finds memory's multiplier at one moment by halving between a value that is too low and one that is too
+/// high.
 void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings) {
   multipliers_ = Multipliers(problem_);
   const std::uint32_t here = problem_.block_of[moment];
@@ -65,8 +66,8 @@ void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings
     multipliers_.out[b] = b <= here ? out : 0;
     multipliers_.in[b] = b >= here ? in : 0;
   }
-  multipliers_.limit(problem_);  // both directions have a price in the block that is looked from
-  // A pause that copies take up would let things be computed again for nothing.
+  multipliers_.limit(problem_);  // both directions have a multiplier in the block that is looked from
+  // If copies took up all of a pause, recomputation in it would seem free.
   if (recompute_ == Recompute::yes)
     multipliers_.pause_out = multipliers_.out, multipliers_.pause_in = multipliers_.in;
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
@@ -147,7 +148,7 @@ void Ascent::step() {
   multipliers_.limit(problem_);
 }
 
-/// The square of the direction's length.
+/// Returns the square of the direction's length.
 double Ascent::measure(Kind& kind) {
   const std::vector<double>&multipliers = multipliers_.*kind.multipliers,
         &subgradient = relaxation_.subgradient().*kind.subgradient;

@@ -1,8 +1,8 @@
-// Finds prices with a high bound. Any prices give a bound, so it may stop anywhere.
+// Finds multipliers with a high bound. Any multipliers give a bound, so the search may stop anywhere.
 //
-// Starts from the best view of one moment: memory has a price then and at no other time, and links before and
-// after it count for nothing or for all. From there subgradient steps with a heavy ball's memory, each price
-// in a unit of its own and the slower the more its coupling has been broken so far.
+// It starts from one moment: memory has a multiplier then and at no other time, and links before and
+// after it count for nothing or for all. From there it takes subgradient steps with momentum, each multiplier
+// in a unit of its own and the more slowly the larger its subgradients have been so far.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace terrace::bounds {
 
 class Ascent {
  public:
-  /// For plans that compute things again, or do not.
+  /// For plans that may recompute values, or for those that may not.
   Ascent(const Problem& problem, Recompute recompute);
 
-  /// So many bounds are taken in all; fewer where everything fits.
+  /// Takes so many bounds in all, or fewer where everything fits.
   void climb(std::uint64_t bounds);
-  /// From the best prices of another that has climbed for the same problem.
+  /// Starts from the best multipliers of another ascent on the same problem.
   void climb_from(const Ascent& other, std::uint64_t bounds);
 
   double bound() const { return best_; }
-  /// Those of the best bound.
+  /// The multipliers of the best bound.
   const Multipliers& multipliers() const { return best_multipliers_; }
 
  private:
-  /// The prices of one kind of coupling.
+  /// The multipliers of one kind of constraint.
   struct Kind {
     std::vector<double> Multipliers::*multipliers;
     std::vector<double> Relaxation::Subgradient::*subgradient;
     std::vector<double> unit = {};
-    std::vector<double> mean = {};  ///< of the squares of its pulls in that unit, over all steps
+    std::vector<double> mean = {};  ///< of the squares of its subgradients in that unit, over all steps
     std::vector<double> velocity = {};
   };
 

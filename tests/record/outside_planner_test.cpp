@@ -47,7 +47,7 @@ TEST_F(OutsidePlanner, TheExampleMakesThePlanThatOurLruMakes) {
     const Graph graph = test::small_graph(seed);
     const Profile profile = estimate(graph, record_.machine);
     std::vector<Bytes> budget = record_.budget;
-    for (const std::uint64_t percent : {100U, 130U, 300U}) {
+    for (const std::uint64_t percent : {150U, 200U, 300U}) {
       budget[0] = least_budget(graph, record_.machine).bytes / 100 * percent + Bytes{4096};
       const PlanRequest asked{graph, record_.machine, profile, budget};
       const Plan ours = make_plan("lru", asked).value(), theirs = make_outside_plan(kLru, asked).value();

@@ -7,17 +7,17 @@
 namespace terrace::autotm {
 namespace {
 
-// Found by trying on two of the paper's networks, where others did about as well.
+// These constants were found by experiment on two of the paper's networks, where others did about as well.
 constexpr int kPatience = 30;
 constexpr double kShrink = 0.7;
 constexpr double kFirstSlip = 0.2, kLeastSlip = 0.03, kLessSlip = 0.9;
 constexpr double kMemoryUnit = 2;
-/// Rates change little from one step to the next, and roots take time.
+/// Rates are computed anew every so many steps: they change little, and square roots take time.
 constexpr std::uint64_t kStepsPerRate = 8;
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
-/// What does not push a price out of its range.
+/// The part of a subgradient that does not push its multiplier out of its range.
 double pull(double multiplier, double subgradient, double most) {
   return (multiplier <= 0 && subgradient < 0) || (multiplier >= most && subgradient > 0) ? 0 : subgradient;
 }
@@ -92,7 +92,7 @@ double Ascent::measure(Kind& kind) {
   return team_.sum(kind.scale.size(), [&](std::size_t i) {
     const double force = pull(multipliers[i], subgradient[i], kind.most), square = force * force;
     kind.squares[i] += kind.scale[i] * square;
-    // Its unit over the root of the mean square of its pulls.
+    // The rate is its unit over the root of the mean square of its subgradients.
     if (renews) kind.rate[i] = kind.squares[i] > 0 ? kind.scale[i] * std::sqrt(steps / kind.squares[i]) : 0;
     return kind.rate[i] * square;
   });
