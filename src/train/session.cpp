@@ -156,7 +156,8 @@ Result<void> Session::State::have_plan() {
   return in_stage(SessionStage::plan, [&]() -> Result<void> {
     tell(SessionStage::plan,
          fmt::format("planning {} kernels with {}", workload->graph().kernels.size(), options.planner));
-    auto made = make_plan(options.planner, {workload->graph(), workload->machine, *profile, budget});
+    auto made = planner_named(options.planner,
+                              options.stop)({workload->graph(), workload->machine, *profile, budget});
     if (!made) return made.error();
     trim_budget(workload->graph(), workload->machine, *made);
     plan = *std::move(made);
