@@ -52,8 +52,10 @@ void mix(const ForeignRun& run) {
   const auto out = run.output<std::int64_t>(0);
   for (std::size_t i = 0; i < out.size(); ++i) {
     std::uint64_t sum = 0x9E3779B97F4A7C15;
-    for (std::size_t k = 0; k < run.inputs.size(); ++k)
+    for (std::size_t k = 0; k < run.inputs.size(); ++k) {
+      if (run.inputs[k].empty()) continue;  // a token
       sum = sum * 31 + static_cast<std::uint64_t>(run.input<std::int64_t>(k)[i]);
+    }
     out[i] = static_cast<std::int64_t>(sum);
   }
 }
