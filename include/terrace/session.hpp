@@ -42,7 +42,7 @@ struct SessionOptions {
   /// `20%`. Empty: as much as it wants, so that `train` needs neither a machine nor a plan.
   std::string fast = {};
   std::vector<std::string> slow = {};  ///< slower tiers, the fastest first; none: a file in the cache
-  std::string planner = {};            ///< a name that make_plan knows; empty: the best
+  std::string planner = {};            ///< a name that planner_named takes; empty: the best
   std::string machine = "this";        ///< or a preset, or a file; only this computer trains
   unsigned threads = 0;                ///< that compute; 0: as many as this process can keep busy
   TrainerOptions trainer = {};         ///< seed and learning rate

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "pipeline/fast_budget.hpp"
 #include "plan/reach.hpp"
+#include "record/outside_planner.hpp"
 #include "terrace/error.hpp"
 #include "train/adjuster.hpp"
 #include "train/synthetic_data.hpp"
@@ -102,7 +103,9 @@ struct Session::State {
 
 /// Reads what costs nothing to read, so that a slip of the pen shows before minutes of measuring.
 Result<void> Session::State::check_options() const {
-  if (const auto known = check_planner(options.planner); !known) return known;
+  const auto known = is_outside_planner(options.planner) ? check_outside_planner(options.planner)
+                                                         : check_planner(options.planner);
+  if (!known) return known;
   if (auto valid = validate(graph); !valid) return valid.error();
   if (options.fast.empty()) return {};
   const auto fast = parse_fast_budget(options.fast, Bytes{1U << 30U});
@@ -158,6 +161,7 @@ Result<void> Session::State::have_plan() {
          fmt::format("planning {} kernels with {}", workload->graph().kernels.size(), options.planner));
     auto made = planner_named(options.planner,
                               options.stop)({workload->graph(), workload->machine, *profile, budget});
+    if (options.stop.stop_requested()) return stopped_in(SessionStage::plan);
     if (!made) return made.error();
     trim_budget(workload->graph(), workload->machine, *made);
     plan = *std::move(made);
