@@ -99,9 +99,10 @@ void run_advise(const Request& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   if (is_outside_planner(request.planner)) {
-    throw BadInput(fmt::format("advise plans dozens of times, with planners of terrace planners only: put {} beside "
-                               "them with terrace compare",
-                               request.planner));
+    throw BadInput(
+        fmt::format("advise plans dozens of times, with planners of terrace planners only: put {} beside "
+                    "them with terrace compare",
+                    request.planner));
   }
   ProgressLine line;
   line.show(fmt::format("building the graph of {}", request.model));

@@ -108,7 +108,8 @@ void print(const Request& request, const std::string& title, const Workload& wor
              readable(workload.peak), readable(least_budget(workload.graph(), workload.machine).bytes));
   std::vector<Table::Column> columns{{"fast", Align::right}, {"planner"}, {"step s", Align::right}};
   if (request.real) columns.push_back({"measured s", Align::right});
-  for (const char* figure : {"bound s", "gap", "moved", "exposed s"}) columns.push_back({figure, Align::right});
+  for (const char* figure : {"bound s", "gap", "moved", "exposed s"})
+    columns.push_back({figure, Align::right});
   columns.push_back({"needs, or why there is none"});
   Table table(std::move(columns));
   for (const PlanRow& row : rows) table.add(cells(request, workload, row));
@@ -178,7 +179,8 @@ void add_compare(CLI::App& app) {
       ->type_name("SIZE|PCT%,...")
       ->delimiter(',')
       ->check(wrong_fast_budget);
-  command->add_option("--planners", request->planners, "Planners to compare (default: all of terrace planners)")
+  command
+      ->add_option("--planners", request->planners, "Planners to compare (default: all of terrace planners)")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->check(wrong_planner);

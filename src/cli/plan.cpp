@@ -83,7 +83,8 @@ void print_summary(const Request& request, const Made& made) {
   };
   row("plan", fmt::format("{} on {}, by {}: {} instructions, verified", request.title(), machine.name,
                           plan.planner, plan.instructions.size()));
-  row("times", made.profile.is_measured() ? "of kernels measured on this computer" : "estimated from the machine");
+  row("times",
+      made.profile.is_measured() ? "of kernels measured on this computer" : "estimated from the machine");
   row("graph peak", readable(made.workload.peak));
   row("budget", fmt::format("{} of {}; the least is {}{}", readable(made.row.fast), machine.tiers[0].name,
                             readable(least.bytes),
@@ -131,7 +132,11 @@ void add_plan(CLI::App& app) {
       ->check(wrong_fast_budget);
   add_planner_option(*command, request->planner);
   add_planner_seconds_option(*command, request->planner_seconds);
-  command->add_option("-o,--output", request->output, "Write a record to this file: all that verify, simulate and compare need to look at the plan again")->type_name("FILE");
+  command
+      ->add_option(
+          "-o,--output", request->output,
+          "Write a record to this file: all that verify, simulate and compare need to look at the plan again")
+      ->type_name("FILE");
   command->add_flag("--print", request->print, "Print the plan itself, one instruction a line");
   command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
       ->type_name("FILE");

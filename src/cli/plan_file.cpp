@@ -29,8 +29,8 @@ bool is_record(std::string_view text) {
 
 void refuse_options_of_plans(const PlanFileOptions& options) {
   const auto refuse = [&](const char* option) {
-    throw BadInput(fmt::format("{} is a record, which holds its graph and budget: leave out {}", options.plan,
-                               option));
+    throw BadInput(
+        fmt::format("{} is a record, which holds its graph and budget: leave out {}", options.plan, option));
   };
   if (!options.model.empty()) refuse("--model");
   if (options.options.batch) refuse("--batch");
@@ -48,9 +48,10 @@ void move_to(Machine machine, const Record& record, PlanFile& file) {
   file.plan.budget.resize(machine.tiers.size());
   for (std::size_t i = 0; i < machine.tiers.size(); ++i) {
     if (file.plan.budget[i] <= machine.tiers[i].capacity) continue;
-    throw BadInput(fmt::format("the plan takes {} of tier {} and {} of machine {} has {}: plan for that machine",
-                               readable(file.plan.budget[i]), file.tiers[i], machine.tiers[i].name,
-                               machine.name, readable(machine.tiers[i].capacity)));
+    throw BadInput(
+        fmt::format("the plan takes {} of tier {} and {} of machine {} has {}: plan for that machine",
+                    readable(file.plan.budget[i]), file.tiers[i], machine.tiers[i].name, machine.name,
+                    readable(machine.tiers[i].capacity)));
   }
   file.workload.machine = std::move(machine);
 }
@@ -112,8 +113,9 @@ void add_plan_file_options(CLI::App& command, PlanFileOptions& options) {
   add_model_options(command, options, ModelIs::option);
   add_machine_options(command, options);
   command
-      .add_option("--fast", options.fast,
-                  "Of a plan alone: fast memory that it was planned for, where kernels were split to fit in it")
+      .add_option(
+          "--fast", options.fast,
+          "Of a plan alone: fast memory that it was planned for, where kernels were split to fit in it")
       ->type_name("SIZE|PCT%")
       ->check(wrong_fast_budget);
   command.add_option("--json", options.json, "Write the result to this file instead of printing it")

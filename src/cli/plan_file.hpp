@@ -13,8 +13,8 @@ namespace terrace::cli {
 
 /// Of commands that read a plan.
 struct PlanFileOptions : WorkloadOptions {
-  std::string plan, json;      ///< files; no `json`: tables are printed
-  std::string fast;            ///< that it was planned for; only a plan alone whose kernels were split needs it
+  std::string plan, json;  ///< files; no `json`: tables are printed
+  std::string fast;        ///< that it was planned for; only a plan alone whose kernels were split needs it
   bool machine_given = false;  ///< else a record's own
 };
 /// pre: `command` runs `ready_plan_file_options` before it reads the options
@@ -32,8 +32,8 @@ struct PlanFile {
   std::vector<std::string> tiers;  ///< names of the tiers there, which are taken by their place
 };
 
-/// The record in a file, or nothing where the file holds something else. Throws BadInput where there is no such
-/// file, or the record is none.
+/// The record in a file, or nothing where the file holds something else. Throws BadInput where there is no
+/// such file, or the record is none.
 std::optional<Record> record_in(const std::string& path);
 /// Its graph on its own machine, or on the one that is asked for: then without a profile.
 Workload workload_of(const Record& record);

@@ -19,9 +19,10 @@ using Request = PlanFileOptions;
 void require_its_machine(const Request& request, const PlanFile& file) {
   const std::string here = fingerprint(file.workload.machine);
   if (here == file.plan.machine) return;
-  throw BadInput(fmt::format("{} was made for another machine (fingerprint {}) than {} ({}): name its own with "
-                             "--machine and --slow, or plan again",
-                             request.plan, file.plan.machine, file.workload.machine.name, here));
+  throw BadInput(
+      fmt::format("{} was made for another machine (fingerprint {}) than {} ({}): name its own with "
+                  "--machine and --slow, or plan again",
+                  request.plan, file.plan.machine, file.workload.machine.name, here));
 }
 
 std::string_view name_of(Moment moment) {

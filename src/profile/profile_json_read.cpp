@@ -54,7 +54,8 @@ Accesses read_accesses(const JsonValue& json) {
 KernelProfile read_kernel(const JsonValue& json) {
   const JsonObject object(json, profile_keys::kKernel);
   KernelProfile kernel;
-  kernel.variants = list(object.need("times"), [](const JsonValue& places) { return list(places, read_placed); });
+  kernel.variants =
+      list(object.need("times"), [](const JsonValue& places) { return list(places, read_placed); });
   if (const auto accesses = object.find("accesses")) kernel.operands = list(*accesses, read_accesses);
   return kernel;
 }
@@ -67,14 +68,16 @@ JsonObject open(const JsonValue& json) {
       json.fail(fmt::format("this is no profile: the key 'format' must be '{}'", profile_keys::kFormat));
     const auto version = json.json().find("version");
     if (version == json.json().end() || *version != profile_keys::kVersion)
-      json.fail(fmt::format("the key 'version' must be {}, the one this build reads", profile_keys::kVersion));
+      json.fail(
+          fmt::format("the key 'version' must be {}, the one this build reads", profile_keys::kVersion));
   }
   return {json, profile_keys::kProfile};
 }
 
 Profile read(const JsonValue& json) {
   const JsonObject object = open(json);
-  return {object.need("graph").text(), object.need("machine").text(), list(object.need("kernels"), read_kernel)};
+  return {object.need("graph").text(), object.need("machine").text(),
+          list(object.need("kernels"), read_kernel)};
 }
 
 /// What is wrong with the times of one variant, or an empty text.
@@ -119,9 +122,8 @@ Result<Profile> profile_from_json(std::string_view text) {
 
 Result<void> validate(const Profile& profile, const Graph& graph, const Machine& machine) {
   if (profile.kernels.size() != graph.kernels.size()) {
-    return Error{ErrorCode::invalid_argument,
-                 fmt::format("the profile has {} kernels and the graph {}", profile.kernels.size(),
-                             graph.kernels.size())};
+    return Error{ErrorCode::invalid_argument, fmt::format("the profile has {} kernels and the graph {}",
+                                                          profile.kernels.size(), graph.kernels.size())};
   }
   for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
     const std::string wrong = wrong_kernel(profile.kernels[i], graph.kernels[i], machine.tiers.size());

@@ -42,8 +42,7 @@ class Writer {
     text_ += '[';
     list(placed.tiers, ",", [&](TierId tier) { add("{}", tier.index); });
     add(",{}", number(placed.cold.count()));
-    const bool estimated =
-        placed.samples == 0 && placed.warm == placed.cold && placed.spread == Seconds{0};
+    const bool estimated = placed.samples == 0 && placed.warm == placed.cold && placed.spread == Seconds{0};
     if (!estimated)
       add(",{},{},{}", number(placed.warm.count()), number(placed.spread.count()), placed.samples);
     text_ += ']';

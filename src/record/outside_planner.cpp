@@ -68,7 +68,8 @@ Result<Plan> fitting_plan(std::string_view planner, const PlanRequest& request, 
     if (!text) return text.error();
     auto answer = read_answer(*text, request);
     if (!answer) return failed(planner, fmt::format("wrote no plan: {}", answer.error().message));
-    Plan plan = answer->has_offsets ? std::move(answer->plan) : with_offsets(request, std::move(answer->plan));
+    Plan plan =
+        answer->has_offsets ? std::move(answer->plan) : with_offsets(request, std::move(answer->plan));
     if (answer->has_offsets || plan.budget[0] <= request.budget[0]) return plan;
     missing = plan.budget[0] - request.budget[0];
     if (missing >= asked.budget[0]) break;

@@ -80,8 +80,10 @@ std::vector<bool> restoring(const PlanRequest& request, const Plan& plan) {
   const auto place = [&](TensorId tensor, TierId tier) { return tensor.index * tiers + tier.index; };
   for (const Alloc& region : plan.start) from_start[place(region.tensor, region.tier)] = true;
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
-    if (const auto* alloc = std::get_if<Alloc>(&plan.instructions[i])) last[place(alloc->tensor, alloc->tier)] = i;
-    if (const auto* free = std::get_if<Free>(&plan.instructions[i])) last[place(free->tensor, free->tier)] = kNone;
+    if (const auto* alloc = std::get_if<Alloc>(&plan.instructions[i]))
+      last[place(alloc->tensor, alloc->tier)] = i;
+    if (const auto* free = std::get_if<Free>(&plan.instructions[i]))
+      last[place(free->tensor, free->tier)] = kNone;
   }
   for (std::size_t i = 0; i < last.size(); ++i) {
     if (last[i] != kNone && from_start[i]) restores[last[i]] = true;

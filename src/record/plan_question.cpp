@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plan/step_uses.hpp"
 #include "migration/variant_choice.hpp"
+#include "plan/step_uses.hpp"
 #include "profile/roofline.hpp"
 #include "terrace/graph_json.hpp"
 #include "terrace/profile_json.hpp"
@@ -64,8 +64,9 @@ Json derived(const PlanRequest& request) {
 std::string plan_question(const PlanRequest& request) {
   Json budget = Json::array();
   for (const Bytes bytes : request.budget) budget.push_back(bytes.count);
-  std::string text = fmt::format("{{\"format\":\"terrace-request\",\"version\":1,\"seed\":{},\"budget\":{},\n",
-                                 request.seed, budget.dump());
+  std::string text =
+      fmt::format("{{\"format\":\"terrace-request\",\"version\":1,\"seed\":{},\"budget\":{},\n", request.seed,
+                  budget.dump());
   text += "\"graph\":" + to_json_text(request.graph);
   text += ",\"machine\":" + to_json(request.machine);
   text += ",\"profile\":" + to_json(request.profile);

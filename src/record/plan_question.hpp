@@ -10,7 +10,8 @@
 
 namespace terrace {
 
-/// A record without a plan, and what planners derive of it first: sizes of regions, uses with their next ones.
+/// A record without a plan, and what planners derive of it first: sizes of regions, uses with their next
+/// ones.
 std::string plan_question(const PlanRequest& request);
 
 /// A plan of which everything but its instructions may be missing.

@@ -12,9 +12,10 @@ Error invalid(std::string sentence) { return {ErrorCode::invalid_argument, std::
 
 Result<void> same(std::string_view part, const std::string& written, const std::string& found) {
   if (written == found) return {};
-  return invalid(fmt::format("the {} was changed after the record was written (fingerprint {}, and {} was "
-                             "written): plan again",
-                             part, found, written.empty() ? "none" : written));
+  return invalid(
+      fmt::format("the {} was changed after the record was written (fingerprint {}, and {} was "
+                  "written): plan again",
+                  part, found, written.empty() ? "none" : written));
 }
 
 Result<void> made_for(std::string_view part, std::string_view other, const std::string& named,
@@ -31,7 +32,8 @@ Result<void> check_budget(const Record& record) {
   }
   for (std::size_t i = 0; i < tiers.size(); ++i) {
     if (record.budget[i] > tiers[i].capacity)
-      return invalid(fmt::format("budget[{}]: tier {} has no {}", i, tiers[i].name, readable(record.budget[i])));
+      return invalid(
+          fmt::format("budget[{}]: tier {} has no {}", i, tiers[i].name, readable(record.budget[i])));
   }
   return {};
 }

@@ -130,7 +130,8 @@ Result<Record> read_record(const std::filesystem::path& path) {
   if (!file) return file.error();
   const std::vector<std::byte> bytes = file->contents();
   auto record = record_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!record) return Error{record.error().code, fmt::format("{}: {}", path.native(), record.error().message)};
+  if (!record)
+    return Error{record.error().code, fmt::format("{}: {}", path.native(), record.error().message)};
   return record;
 }
 

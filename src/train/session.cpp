@@ -92,6 +92,7 @@ struct Session::State {
   Result<void> have_plan();
   Result<void> have_proof();
   Result<void> require_budget(const Plan& given) const;
+  Result<Program> compiled() const;
   Result<void> have_trainer();
   Result<void> start_in_memory();
   Result<void> start_planned();
@@ -192,13 +193,18 @@ Result<void> Session::State::have_trainer() {
   return options.fast.empty() && !plan ? start_in_memory() : start_planned();
 }
 
+Result<Program> Session::State::compiled() const {
+  if (workload && workload->here) return workload->program;
+  if (options.backend) return compile(graph, options.backend, options.threads);
+  return compile(graph, options.threads);
+}
+
 /// Neither the machine nor a plan matters where every tensor has a place in memory.
 Result<void> Session::State::start_in_memory() {
   if (auto good = check_options(); !good) return good;
   return in_stage(SessionStage::train, [&]() -> Result<void> {
     tell(SessionStage::compile, fmt::format("compiling {} kernels", graph.kernels.size()));
-    auto program =
-        workload && workload->here ? Result<Program>(workload->program) : compile(graph, options.threads);
+    auto program = compiled();
     if (!program) return program.error();
     tell(SessionStage::train, "taking memory and setting the weights");
     auto started = Trainer::start(*std::move(program), options.trainer);

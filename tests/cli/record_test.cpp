@@ -91,7 +91,8 @@ TEST_F(RecordCommands, ThatWereTamperedWithAreRefused) {
 
 TEST_F(RecordCommands, TakeNoOptionsOfPlans) {
   make_record("lru");
-  expect_complaint("verify r.json --model mlp", "r.json is a record, which holds its graph and budget: leave out --model");
+  expect_complaint("verify r.json --model mlp",
+                   "r.json is a record, which holds its graph and budget: leave out --model");
   expect_complaint("simulate r.json --fast 20%", "leave out --fast");
   expect_complaint("compare r.json --real", "--real needs a model");
   expect_complaint("simulate r.json --machine numa", "there is no machine 'numa'");

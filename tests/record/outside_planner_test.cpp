@@ -103,7 +103,8 @@ TEST_F(OutsidePlanner, ALieAboutTheBudgetOrTheGraphIsRefused) {
 }
 
 TEST_F(OutsidePlanner, ItsEndIsToldInASentence) {
-  EXPECT_NE(failure(program("echo no luck >&2; exit 3")).find("ended with status 3: no luck"), std::string::npos);
+  EXPECT_NE(failure(program("echo no luck >&2; exit 3")).find("ended with status 3: no luck"),
+            std::string::npos);
   EXPECT_NE(failure(program("kill -9 $$")).find("was ended by signal 9"), std::string::npos);
   EXPECT_NE(failure("exec:/no/such/program").find("cannot start /no/such/program: No such file"),
             std::string::npos);
@@ -114,8 +115,10 @@ TEST_F(OutsidePlanner, ItsEndIsToldInASentence) {
 
 TEST_F(OutsidePlanner, WhatIsNoPlanIsToldInASentence) {
   EXPECT_NE(failure(answering("")).find("wrote no plan: "), std::string::npos);
-  EXPECT_NE(failure(answering("hello")).find("wrote no plan: cannot read the plan: line 1"), std::string::npos);
-  EXPECT_NE(failure(answering("[1]")).find("an object with the key 'instructions' is wanted"), std::string::npos);
+  EXPECT_NE(failure(answering("hello")).find("wrote no plan: cannot read the plan: line 1"),
+            std::string::npos);
+  EXPECT_NE(failure(answering("[1]")).find("an object with the key 'instructions' is wanted"),
+            std::string::npos);
   EXPECT_NE(failure(answering(R"({"instructions": 3})")).find("wrote no plan: "), std::string::npos);
   EXPECT_NE(failure(answering(R"({"instructions": [["jump", 1]]})")).find("'jump' is not known"),
             std::string::npos);

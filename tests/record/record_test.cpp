@@ -110,8 +110,7 @@ TEST(Record, NamesThePlaceOfAMistake) {
   expect_refused(changed([](Json& json) { json.erase("machine"); }), "the key 'machine' is missing");
   expect_refused(changed([](Json& json) { json["peak"] = -1; }), "peak: a whole number");
   expect_refused(changed([](Json& json) { json["result"] = 3; }), "result: an object is wanted");
-  expect_refused(changed([](Json& json) { json["graph"]["kernels"][0]["flops"] = "x"; }),
-                 "graph: ");
+  expect_refused(changed([](Json& json) { json["graph"]["kernels"][0]["flops"] = "x"; }), "graph: ");
 }
 
 TEST(Record, OfThousandsOfKernelsIsSmall) {
@@ -128,7 +127,8 @@ TEST(Record, OfThousandsOfKernelsIsSmall) {
 
 TEST(ProfileJson, KeepsMeasuredTimesAndAccesses) {
   Profile profile = small_record().profile;
-  profile.kernels[0].variants[0].push_back({{{0}, {1}, {0}}, Seconds{0.1}, Seconds{1e-7}, Seconds{0.003}, 17});
+  profile.kernels[0].variants[0].push_back(
+      {{{0}, {1}, {0}}, Seconds{0.1}, Seconds{1e-7}, Seconds{0.003}, 17});
   profile.kernels[0].operands = {{1, 0, 12}, {0.25, 2.5, 0}, {0, 1, 7}};
   EXPECT_EQ(profile_from_json(to_json(profile)).value(), profile);
 }
@@ -137,9 +137,12 @@ TEST(ProfileJson, RefusesWhatIsNone) {
   const auto refused = [](const char* text) { return profile_from_json(text).error().message; };
   EXPECT_NE(refused("{}").find("this is no profile"), std::string::npos);
   const std::string begin = R"({"format":"terrace-profile","version":1,"graph":"","machine":"","kernels":)";
-  EXPECT_NE(refused((begin + "[{}]}").c_str()).find("kernels[0]: the key 'times' is missing"), std::string::npos);
-  EXPECT_NE(refused((begin + R"([{"times":[[[[0],-1]]]}]})").c_str()).find("not below zero"), std::string::npos);
-  EXPECT_NE(refused((begin + R"([{"times":[[[[0]]]]}]})").c_str()).find("[[tiers], seconds]"), std::string::npos);
+  EXPECT_NE(refused((begin + "[{}]}").c_str()).find("kernels[0]: the key 'times' is missing"),
+            std::string::npos);
+  EXPECT_NE(refused((begin + R"([{"times":[[[[0],-1]]]}]})").c_str()).find("not below zero"),
+            std::string::npos);
+  EXPECT_NE(refused((begin + R"([{"times":[[[[0]]]]}]})").c_str()).find("[[tiers], seconds]"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -31,8 +31,7 @@ inline Record small_record() {
   for (const MachineTier& tier : record.machine.tiers) record.budget.push_back(tier.capacity);
   record.budget[0] = least_budget(record.graph, record.machine).bytes * 2;
   record.peak = Bytes{1U << 20U};
-  record.plan =
-      make_plan("lru", {record.graph, record.machine, record.profile, record.budget}).value();
+  record.plan = make_plan("lru", {record.graph, record.machine, record.profile, record.budget}).value();
   return record;
 }
 
