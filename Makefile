@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One entry for everything. Each target works alone on a fresh Debian 12 with git and make: it installs the
 # packages it needs, configures, builds and runs.
 
@@ -27,6 +28,7 @@ demo: ## trains a network in a fifth of its memory, with a disk behind it, and s
 test: format-check ## the release build, all its tests and the documents; ends with where the time went
 	$(packages) build torch data
 	scripts/check-includes
+	scripts/spdx --check
 	scripts/test release
 
 test-part: ## builds and runs one part's tests (PART=heap)

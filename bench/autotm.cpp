@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: AutoTM's placement problem is solved to a proven gap of 1% in under half a second, many times faster
 // than by a general solver of integer programs.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds placement problems of any size: chains, chains with skip connections as in DenseNet, and random
 // graphs.
 #pragma once

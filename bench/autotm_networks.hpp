@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The paper's conventional networks (001 Table 1) in its shares of fast memory, and models that run here.
 #pragma once
 

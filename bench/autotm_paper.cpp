@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: in simulation, large networks run twice as fast as with DRAM as a hardware cache, as AutoTM's paper
 // has it.
 //

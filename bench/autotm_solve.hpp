@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Solves one placement problem of AutoTM with our solver and with CBC, and measures how long each takes to
 // prove a gap.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sections 6.1 to 6.3 of 001 in simulation: its networks with its shares of DRAM. The paper's figures print
 // no numbers, so our results stand beside the statements in its text.
 #pragma once

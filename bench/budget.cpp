@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: resnet50 trains in a fifth of its memory close to the bound, and many times faster than PyTorch does
 // there with a swap file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contenders that train in a share of memory (budget.cpp), each as a process of its own.
 #pragma once
 

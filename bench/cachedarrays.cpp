@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: on two tiers at the paper's ratios of rates the modes rank none < L < LM (003 Fig. 2), and moving in
 // the background gains more.
 //

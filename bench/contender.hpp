@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Contender is a process that runs one training step per request and answers with JSON.
 //
 // `step` answers with `seconds`, `loss` and other figures of that step, `memory` with `peak_rss_bytes`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: memory emulated at a declared rate reaches that rate in every window of 100 ms.
 //
 // One client copies 1 MiB at a time between plain memory and an emulated tier, as a mover does, and paces

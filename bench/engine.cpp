@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: a training step takes less time and less memory than in PyTorch, both at their best on this
 // processor.
 //

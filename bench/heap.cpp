@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: the heap carves a tier for a training run faster than mimalloc serves the same requests, and wastes
 // almost nothing doing so.
 //

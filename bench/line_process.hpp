@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A child process that answers one line for each line it is sent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: a hint and a pin on a resident object cost at most 100 ns; a background transfer starts within 20
 // us.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A MemoryGroup is a control group (version 1) that limits the memory of the processes started in it.
 //
 // It is a child of this process's group, whose limits still apply. It is removed when it goes out of scope,

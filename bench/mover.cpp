@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: memory is copied at least as fast as by memcpy with the same threads, and a disk is used as fully as
 // by fio with the same requests.
 //

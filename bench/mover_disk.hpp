@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how fast a mover and fio read and write a disk with the same requests, in turns.
 #pragma once
 

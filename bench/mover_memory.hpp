@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how fast memcpy, stream_copy and a mover copy memory with the same threads, in turns.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Our training as a contender (contender.hpp): with all memory, or in a share of it under a plan.
 //
 // The task is one JSON object, so that it can be passed as one argument:

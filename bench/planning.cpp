@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: a graph of 10,000 kernels is planned with prefetch in a second, and verified and simulated in a
 // fifth of one each.
 //

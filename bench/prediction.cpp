@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: the simulator predicts how long a step takes and how much memory it needs before it is run.
 //
 //   bench/run prediction [--quick] [--tier file|emulated] [--planners a,b] [MODEL...]

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a benchmark's result: its last line is one JSON object with claim, aim, ratio, spread and details.
 #pragma once
 

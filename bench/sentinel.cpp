@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: with a fifth of the memory a training step needs, plans of our extended Sentinel are nearly as fast
 // as with all of it, and faster than the improved active list.
 //

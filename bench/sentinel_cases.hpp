@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The networks and batches of 000 Table 3 and 002 Table 4.3, on one of the papers' machines: planned and
 // simulated, never allocated.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes 000 Fig. 10 on this computer: small batches in its memory and in emulated slower memory.
 //
 // The emulated tier's rates are chosen so that the ratio of slow to fast is that of the papers' machines; the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Attributes the time that a simulated step loses against one with everything in fast memory.
 #pragma once
 

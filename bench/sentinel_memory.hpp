@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how much fast memory Sentinel needs and what planning costs: 000 Fig. 12, Fig. 13, Table 3, and
 // graphs of 10,000 kernels.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The figures and tables of 000 and 002 chapter 4 that are simulated: each function prints a table and
 // returns its rows.
 #pragma once

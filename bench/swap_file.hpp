@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SwapFile is a file that the system swaps to while it is in scope. It needs root.
 #pragma once
 

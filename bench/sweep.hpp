@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A synthetic training step on managed objects: forward, backward and update, hinted as in 003 section III-E.
 //
 // Tensors carry a stamp in every page, which is checked at each read, so that a step that lost data fails

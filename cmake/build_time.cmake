@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What makes a build quick. Nothing here changes what is built.
 
 # Headers that most sources read and that never change. `target_precompile_headers` reads them once for each target.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What Terrace stands on. A missing optional part turns its feature off; `terrace doctor` says so.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `cmake --install`: the library, its headers, the program, a CMake package and a pkg-config file. Both find the
 # rest of the installation from where they lie, so a prefix may be moved.
 include(GNUInstallDirs)

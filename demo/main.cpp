@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The demonstration: trains a network with all the memory it asks for and in a fifth of that, with a disk
 // behind it, and shows what this cost.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws one step as a self-contained HTML page: which tensors were in which tier, and when kernels and
 // transfers ran.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which data does a program use, how often, and where? This counts the accesses of an iterative solver, which
 // uses nothing else of this library.
 #include <cstdio>

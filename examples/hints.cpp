@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hints that help: the same forward and backward sweep over emulated slow memory, with and without hints.
 #include <cstdio>
 #include <numeric>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sweeps over data four times larger than its fast tier, with a disk tier behind it, and reports what was
 // moved and what that cost.
 //

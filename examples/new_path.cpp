@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network takes a path that was unknown when training started: it skips its middle block. The path is
 // profiled in the memory that the run has, planned, and trained from the same weights.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writing a policy: small objects stay in fast memory; large ones live in slow memory and are fetched only to
 // be written.
 #include <cstdio>

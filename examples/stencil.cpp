@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An out-of-core stencil, which is no neural network: a grid of numbers on a torus is smoothed sweep after
 // sweep in a fifth of its memory, the rest of it in a file, with the same bits as in unlimited memory.
 //

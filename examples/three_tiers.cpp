@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Three tiers: fast memory, slower memory and a disk. Data is evicted as far down as necessary and fetched
 // when it is used.
 //

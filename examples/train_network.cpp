@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network of your own is described with Net, compiled for this processor, and trained until it separates
 // points inside a circle from those outside.
 #include <cstdio>

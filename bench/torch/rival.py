@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch at its best: a training program that does one step whenever it is told to.
 
   rival.py --model resnet50 --batch 16 --layout channels_last --threads 2

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random traces: blocks of random sizes are freed in random order, about `live` of them at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records the allocations of training steps: bench_record_trace MODEL BATCH STEPS FILE.
 //
 // The trainer runs the steps on this computer. Its tensors lie in one packed arena, but the plan that it

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An allocation trace is the sequence of a program's allocations and frees. README.md has the format.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Counts how often a program's own data is read and written, layer by layer, during one step of its work (000
 // section 3.1). For programs that do not use our engine; a trainer has counted_step (trainer.hpp).
 //

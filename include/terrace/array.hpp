@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // array<T> and vector<T> own managed objects of one element type. The elements live wherever the manager's
 // policy puts them; a view pins them while it is in scope.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What fixes how a kernel computes, as names and values. A graph carries attributes without understanding
 // them: the kernel's operation gives them their meaning (for neural networks: operation.hpp).
 #pragma once

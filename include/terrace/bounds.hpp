@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What no plan can beat: a lower bound of the step time, and the least fast memory that any plan needs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This header has the quantities that cross the library's boundaries: amounts of memory, bandwidths and
 // times.
 //

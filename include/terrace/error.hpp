@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // EnvironmentError reports a failing environment: a disk that is full or broken, memory that the system
 // refuses, a lost device.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of any program, given as callbacks by the names of their operations: so a step that is no neural
 // network can be profiled, planned, verified and executed like one.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A static graph: the kernels of one step in execution order and the tensors they read and write.
 //
 // A graph is plain data, freely copied and compared. The order of `kernels` is the order of execution, and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs as text: the format of docs/formats/graph.md, for files and for graphs that come from elsewhere.
 #pragma once
 

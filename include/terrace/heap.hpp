@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Heap carves one tier into regions. It manages offsets only and never touches the tier's bytes, so that a
 // disk is carved like memory.
 //

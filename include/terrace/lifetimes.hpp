@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When each tensor of a graph is needed: by which kernels, from when to when, and how many bytes at once.
 //
 // A tensor is live from its first use to its last; a persistent one always; an input from the start of the

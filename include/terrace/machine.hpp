@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Machine describes the tiers, the links and the compute of one computer, measured here or declared in a
 // file.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Manager owns objects and regions on an ordered set of tiers, fastest first, and is the only thing that
 // moves bytes. It never decides where an object lives: a policy does, from the hints given here.
 //

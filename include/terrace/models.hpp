@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model zoo: complete training steps of published networks, by name.
 //
 //   Graph graph = build_model("resnet50", {.batch = 32}).value();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Mover carries bytes between tiers, synchronously or in the background. It never decides what to move.
 //
 // Vocabulary: an extent is a range of one tier; a move copies one extent to another; a transfer is one or

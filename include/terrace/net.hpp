@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds training graphs, in the words of PyTorch.
 //
 //   Net net("mlp");

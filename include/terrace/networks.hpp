@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The networks of the zoo as functions over Net: from an image or tokens to logits, in any size.
 //
 //   Net net("small resnet");

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel of a neural network does, and the attributes that fix how. A graph knows operations by name
 // and attributes as plain values (graph.hpp); this gives both their types and says whether they fit.
 //

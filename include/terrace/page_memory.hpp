@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PageMemory is zeroed memory of whole pages for one tensor, so that protecting its pages affects that tensor
 // alone. It is held while in scope. It is meant for profiling (access_profile.hpp), because small tensors
 // grow to a page.

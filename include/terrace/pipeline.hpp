@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The second half of the pipeline: from a workload to its profile, and to a plan that the verifier accepts.
 //
 //   Workload workload = prepare({.graph = graph}).value();

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan: a straight-line program that runs one step of a graph inside a budget. Plain data.
 //
 //   region     the bytes of one tensor in one tier: at most one at a time for each pair. It takes the

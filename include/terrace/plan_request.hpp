@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a plan is asked for: a graph on a machine, with how long its kernels take and how much memory there
 // is. Planners turn it into a plan, bounds into a proof of what no plan can beat.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planners: pure functions from a graph, a profile, a machine and a budget to a plan, or the reason why there
 // is none. Every planner's plan passes the verifier.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Policy decides from hints where objects live. It acts only through Regions and never touches bytes.
 //
 // The manager calls a policy with its lock held, so a policy needs none of its own, but see regions.hpp for

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A profile: how long every kernel of a graph takes on a machine, by variant and by where its operands lie,
 // and how often it reads and writes each of them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A program: a graph made ready for a backend's kernels, and where each of its tensors lies in one arena.
 // Plain data; nothing is allocated yet.
 #pragma once

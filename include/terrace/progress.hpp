@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ProgressSink: whoever wants to know what long work is doing now.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recency keeps the order in which objects were last used, for each tier, with archived objects apart.
 // Policies use it to choose victims.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // RecencyPolicy is the base of policies that evict the least recently used objects. It knows how to make room
 // on any tier and how to fetch; a derived policy decides when.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A RegionObserver is notified of every change to the regions of a manager's objects, in order. Statistics
 // say how much a policy moved; an observer learns what moved, from where and when, so that the policy's
 // decisions can be recorded as a plan, drawn or checked.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Regions offers what a policy may do. It is the data-management interface of 003 section III-C, for any
 // number of tiers.
 //

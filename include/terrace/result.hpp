@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Result holds an expected outcome: a value, or the reason why there is none.
 //
 // A function whose failure is part of normal life (a tier is full, a spec is misspelt) returns `Result`. A

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Session: leads a graph all the way to training in a fraction of the memory it asks for.
 //
 //   terrace::Session session(graph, {.fast = "20%"});

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tensor's shape is its extents, outermost first, and a type for its elements. Both are plain values.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The simulator predicts how long a plan takes by running it on simulated clocks.
 //
 // There is one lane for kernels and one for each link. Kernels run in the plan's order, each when the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Everything a program needs to keep data larger than its fast memory.
 #pragma once
 

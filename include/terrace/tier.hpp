@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Tier is real memory behind a description. It holds bytes; a heap carves it and a mover fills it.
 //
 // A tier is one of two shapes:

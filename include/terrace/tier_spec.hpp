@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A tier spec names a tier as users write it. It is plain data: nothing is opened or allocated.
 //
 //   tier   memory of one kind: where bytes can live

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainer: trains a program (program.hpp) with all of its tensors in one memory, or under a plan over several
 // tiers. It holds the tiers, the kernels and the state of training.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The verifier: runs a plan on abstract state and proves that it is safe.
 //
 // What it proves, at every instruction and for every tier: regions lie within the budget, on the tier's

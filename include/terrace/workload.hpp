@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workload: a training graph on a machine, ready to be planned. The first half of the pipeline; pipeline.hpp
 // is the second, and session.hpp does all of it in order.
 //

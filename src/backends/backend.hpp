@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Backend: turns the kernels of a graph into kernels that run. All that is particular to one library of
 // kernels, its layouts, implementations and threads, is behind this; the executor, the profiler and the
 // trainer know nothing else of it.

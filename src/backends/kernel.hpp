@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A kernel ready to run: all that can be prepared is, and memory comes from outside as plain pointers.
 #pragma once
 

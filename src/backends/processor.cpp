@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/processor.hpp"
 
 #include "backends/backend.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The backend that computes neural networks on this computer's processor.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A broken precondition is a bug in the caller. It is reported by std::logic_error with its place: the
 // library never aborts the process it lives in, and a wrong call must not go on to lose data.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SPDX-License-Identifier: Apache-2.0 Runs another program with a text on its standard input and captures its
 // output.
 #pragma once

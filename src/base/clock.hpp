@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Clock is passed as a dependency, so that code which paces itself can be tested without waiting.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Fingerprint is a short text that changes whenever its input does: 64 bits of FNV-1a (Fowler, Noll, Vo) in
 // hexadecimal. It detects accidental differences, not attacks, and is the same on every platform.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An InputFile is a regular file opened for reading and closed when it goes out of scope. It is move-only,
 // and several threads may read it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads untrusted JSON: every mistake in it becomes one sentence that names its place, such as
 // `kernels[3].inputs[0].tensor: ...`.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the Linux kernel's small text formats leniently: a missing file is empty, and malformed parts are
 // ignored.
 #pragma once

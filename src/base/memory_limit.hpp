@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // memory_limit() tells how much memory this process may still use before the system kills it.
 //
 // It is the least of what the kernel reports as available and what each control group above this process

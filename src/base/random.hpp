@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SplitMix64 (Steele, Lea, Flood 2014) passes a counter through a mixing function. A seed gives the same
 // numbers on every platform, which the standard's distributions do not promise. It is a plain value and not
 // meant for cryptography.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // replace_file() writes a file atomically: afterwards, and after a crash in the middle, the path holds the
 // old file or the new one, never a part of it. It is thread-safe.
 #pragma once

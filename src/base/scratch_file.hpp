@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A ScratchFile is a file without a name that disappears when it is closed. It is move-only and serves probes
 // and measurements.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/shortest_double.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts floats to doubles that print as people write them.
 #pragma once
 

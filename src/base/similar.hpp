@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Suggests known words for a misspelt one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns seconds that a user gives into a stop token, for work that reads no clock itself.
 #pragma once
 

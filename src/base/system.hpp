@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // These probes ask the kernel what this computer offers and return plain data.
 //
 // Nothing here prints, judges or caches: every call asks again. Functions that read /proc and /sys take the

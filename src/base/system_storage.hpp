@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // These probes find out what a disk offers at one folder: direct I/O, synchronous mapping, speed.
 //
 // Every probe works on a scratch file in that folder that has no name once it is open, so nothing is left

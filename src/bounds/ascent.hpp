@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds multipliers with a high bound. Any multipliers give a bound, so the search may stop anywhere.
 //
 // It starts from one moment: memory has a multiplier then and at no other time, and links before and

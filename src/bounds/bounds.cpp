@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What no plan can beat: proofs, in the machine's model of itself.
 //
 // There are two proofs, and the greater counts: by multipliers (relaxation.hpp), for any machine; and, where

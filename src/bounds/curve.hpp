@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bound of a step over the budget of tier 0, where multipliers found for one budget serve all others.
 //
 // Any multipliers prove a bound at any budget (relaxation.hpp). They are searched for at some budgets; the

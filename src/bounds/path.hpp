@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cheapest way, at some multipliers, to have one tensor's values where its kernels use them.
 #pragma once
 

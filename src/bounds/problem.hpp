@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step as its lower bound sees it: kernels in the graph's order, the tensors they use, and the best that
 // links could do. Everything here is relaxed: no plan does better than what it says.
 //

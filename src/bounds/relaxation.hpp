@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lower bound of the step time for any multipliers: constraints that couple tensors, kernels and links are
 // relaxed with multipliers, and then each of them does its best alone.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `terrace advise` tells: the curve, the answer, and what more would be worth.
 #pragma once
 

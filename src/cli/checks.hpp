@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an option's text must be, checked before it is converted, so that the complaint is a sentence. Each
 // returns a check for CLI11: it gives back an empty text, or what is wrong.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of the program `terrace`. Each adds itself to the application and runs from its callback; bad
 // input and a failing environment leave it as an exception whose text is the one sentence the user reads.
 #pragma once

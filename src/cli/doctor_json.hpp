@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON of `terrace doctor`: the checks as printed, and the facts as numbers under stable keys.
 #pragma once
 

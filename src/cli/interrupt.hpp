@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wish to stop: the first SIGINT (Ctrl-C) or SIGTERM while an Interrupt lives sets a flag that long work
 // looks at between steps; the second one ends the process as it always does. One at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a command's `--json FILE` goes. Opened before the work starts, so that a wrong name is met at once.
 #pragma once
 

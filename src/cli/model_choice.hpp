@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a command's user calls MODEL: a network of the zoo with its options, or a file that holds a graph.
 #pragma once
 

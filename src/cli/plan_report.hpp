@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is told of a plan: the rows of `terrace plan` and `terrace compare`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The two ways of `terrace profile`: where a step's time goes, and what its tensors are like.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What `terrace profile MODEL` found, and the ways to show it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.hpp"
 
 #include <fmt/format.h>
@@ -77,9 +78,8 @@ void ProgressLine::clear() {
 }
 
 std::function<void(double)> ProgressLine::measuring(std::string what) {
-  return [this, what = std::move(what)](double share) {
-    show(fmt::format("{}: {:3.0f}%", what, share * 100));
-  };
+  return
+      [this, what = std::move(what)](double share) { show(fmt::format("{}: {:3.0f}%", what, share * 100)); };
 }
 
 }  // namespace terrace::cli

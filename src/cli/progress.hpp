@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a command says while it works, on standard error: to a terminal one line that overwrites itself and is
 // gone in the end; to a file or pipe whole lines, few of them. There a command that takes more than a second
 // says each of its stages in a line of its own, unless TERRACE_PROGRESS is `off`.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table on standard output: columns as wide as their widest cell, words to the left, numbers to the right.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace train`, in parts: what is asked (TrainRequest), what is made ready for it (TrainSetup), what
 // happened (TrainRecord), and how that is told.
 #pragma once

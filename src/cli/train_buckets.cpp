@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training on sequences whose length changes: a bucket for each of the few lengths that graphs are made for.
 #include <fmt/format.h>
 

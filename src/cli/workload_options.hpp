@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options by which commands name what they work on: a model or a graph on a machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches provides shuffled batches of labelled images for training.
 //
 // A step's batch is a function of the seed and the step's number alone, on every platform: a run that is

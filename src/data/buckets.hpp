@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buckets are the few input sizes for which a graph is built, where sizes change from batch to batch. An
 // input is padded to the smallest bucket that holds it (002 section 4.4.5).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fashion-MNIST has 60,000 images of clothes for training and 10,000 for testing, 28 x 28 grey bytes each, in
 // ten classes. It is read from the files of Debian's package dataset-fashion-mnist, or from a folder with
 // files of the same names. Reading is thread-safe.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gunzip decompresses a gzip file piece by piece. It borrows the file and is used by one thread at a time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // IDX is the format of the MNIST family of datasets: a header (element type, number of dimensions,
 // dimensions) and then the elements, all of it compressed by gzip. Only unsigned bytes are supported, which
 // is what these datasets hold.

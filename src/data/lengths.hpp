@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lengths says how long the sequences of each step's batch are. It is a function of the seed and the step's
 // number alone, so that a run that is resumed, or repeated under another plan, sees the same lengths. It is a
 // plain value.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // safetensors is the common format for exchanging trained weights: named tensors in one file. It has eight
 // bytes with the length of a header, the header in JSON (name -> dtype, shape, offsets of its bytes;
 // `__metadata__` -> texts), then the bytes of all tensors, without holes or overlaps, row-major and

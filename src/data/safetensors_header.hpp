@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The JSON header of a safetensors file, checked for syntax only: all keys and types are the format's and no
 // name is duplicate, but the numbers are not yet checked against the file.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AccessCount: how often each kernel of a step sweeps over each of its operands, counted around its run.
 //
 // While a kernel runs, the pages that belong to its operands alone are watched (page_watch.hpp); between

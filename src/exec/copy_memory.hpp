@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CopyMemory: room for copies that are held for a while, in memory that somebody lends and, where that is
 // full, in the system's. What the system gives is counted: it is beside the budget of a run.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What persistent tensors hold before the first step.
 #pragma once
 

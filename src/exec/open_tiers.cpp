@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "exec/open_tiers.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OpenTiers: the tiers of a machine that a run may use, opened to its budget, and the mover between them.
 //
 // Tiers keep the numbers they have in the machine. Move-only; once open, any number of threads may use it.

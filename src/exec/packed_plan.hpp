@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a run with everything in one memory, each tensor at the offset its program gives it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Relocation: carries what outlives steps from where the plan of one graph keeps it to where that of another
 // does, in the same tiers. Layouts may differ, and so may the parts that a tensor is kept in; values are the
 // same to the bit.

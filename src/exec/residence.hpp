@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Residence: which regions exist while a plan's instructions pass one by one.
 #pragma once
 

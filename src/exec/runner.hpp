@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runner: carries out a script, step after step, and notes when everything happened.
 //
 // Allocates nothing in a step but what the mover notes about a transfer. One thread at a time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Script: a plan's instructions as a trainer carries them out: everything looked up, nothing left to decide.
 // Alloc and free have no part in it, for offsets are settled.
 #pragma once

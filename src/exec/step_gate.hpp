@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // StepGate: somebody who may hold a step back before an instruction, because it still reads what that
 // instruction would change. A checkpoint that is written behind a step is one.
 #pragma once

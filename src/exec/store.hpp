@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Store: tensors between steps, in whatever tiers they lie then. What a plan keeps in several tiers is
 // written to all of them. One thread at a time; backend, graph and
 // tiers outlive it.

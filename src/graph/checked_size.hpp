@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sizes of tensors that others declared: products that would not fit are found instead of made.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which kernels must run before which, so that every one reads what it reads in the given order.
 //
 // A tensor is memory: what reads it waits for its last writer, and what writes it waits for that writer and

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of docs/formats/graph.md, for the side that writes and the side that reads.
 #pragma once
 

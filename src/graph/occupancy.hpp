@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many bytes are live while kernels run in an order that is still being chosen.
 //
 // A tensor becomes live with the first of its users that runs and is freed with the last, in whatever order

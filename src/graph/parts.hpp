@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Persistent tensors as users know them: those that a graph keeps in parts stand for one tensor, whose name
 // is in files of weights and in what a trainer reads and writes.
 #pragma once

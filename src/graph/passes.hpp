@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rewrites of a graph that keep its results: every one takes a valid graph and returns a valid one.
 #pragma once
 

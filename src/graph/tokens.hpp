@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tokens: tensors that stand for state outside of operands, such as a random generator's.
 //
 // The bytes of a token mean nothing, so no copy of it brings its state back: a kernel that has one for an

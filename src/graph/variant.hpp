@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The variants of a kernel, where a list may also be empty.
 #pragma once
 

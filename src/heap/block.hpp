@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Block is one contiguous range of the tier, in use or a hole. The heap's whole state is a vector of these,
 // kept outside the tier's own bytes. Blocks are named by their index in that vector.
 #pragma once

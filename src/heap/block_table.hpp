@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BlockTable is the heap's state with its elementary steps. Heap (heap.cpp) adds the public interface and its
 // error messages; evict.cpp and compact.cpp add the sweeps.
 //

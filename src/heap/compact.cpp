@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heap::compact slides blocks together.
 #include "base/check.hpp"
 #include "heap/block_table.hpp"

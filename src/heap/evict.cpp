@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heap::evict_from makes room at a place that the policy chose (003 section III-D, Listing 2).
 #include <fmt/format.h>
 

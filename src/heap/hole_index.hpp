@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // HoleIndex keeps the holes in order of (size, offset), for best fit and for the largest hole.
 //
 // Holes of similar size share a bin; two levels of bitmaps find the next bin that is not empty. Within a bin

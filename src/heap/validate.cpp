@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BlockTable::validate checks every invariant by recounting from the list of blocks, independently of the
 // code that maintains it.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The checkup judges item by item what this computer offers to Terrace.
 //
 // look_at_computer() gathers facts and check_up() judges them; both return plain data, so that a program can

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of docs/formats/machine.md, which the writer and the reader share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines of the papers, one function each. Figures from a paper are cited with their place in it; the
 // machine's `source` says what is derived or assumed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GPUs whose slow tier is the host's memory: 001 section 7, 002 Table 4.2, and one that was measured.
 #include "machine/presets.hpp"
 

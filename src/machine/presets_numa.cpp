@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A server of two sockets, on which the remote socket's memory is the slow tier (000).
 #include "machine/presets.hpp"
 

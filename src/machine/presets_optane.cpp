@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Servers with Intel Optane persistent memory (PMM) beside DRAM: 001, 002, 003, 004.
 #include "machine/presets.hpp"
 

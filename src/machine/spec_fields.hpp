@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The tables of the kinds of tiers and of their options, which the parser, the printer and every message
 // about specs use. A new kind is one row here, beside its value of TierKind and its opener in
 // tiers/kinds.hpp.

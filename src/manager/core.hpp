@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ManagerCore is the manager's state, which its two interfaces share: Manager for applications and Regions
 // for policies.
 //

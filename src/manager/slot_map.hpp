@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SlotMap is a table whose entries keep their address and whose ids are never reused: an id is an index and
 // a generation.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Heaps know blocks, and tables know regions and objects; validate() checks that the two agree.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long the links of fast memory are busy, by an estimate that writers of plans keep: transfers of a lane
 // go one after the other, and kernels beside them are slower.
 #pragma once

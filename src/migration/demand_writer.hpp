@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a residency as a plan in which every transfer is waited for at once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans with less and less memory until the packed regions fit the budget.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A plan in which all tensors live in one tier, where kernels use them in place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Migration intervals: a step cut into runs of layers (002 section 4.4.4), and when each unit is used in
 // them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How planners that move tensors beside kernels take a link.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which units are fetched, and when: those of the intervals to come, in order, as soon as there is room; what
 // would come too late may stay in slow memory.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How units come and go, and what the writer knows of tiers and links.
 #include <algorithm>
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a planner tells the migration writer about fetches: their order, and what becomes of late ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What leaves fast memory is written to its backing tier while kernels still read it.
 #include <algorithm>
 

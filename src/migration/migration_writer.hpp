@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Puts a schedule into time and writes it as a plan.
 //
 // Walks the kernels with an estimated clock. At the beginning of an interval the fetches for the next one are

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How many bytes of a tier are planned to be in use during each kernel.
 #pragma once
 

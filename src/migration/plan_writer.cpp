@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "migration/plan_writer.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a plan instruction by instruction, without offsets; they are packed when it is finished.
 //
 // Knows which regions exist, so that planners only say what should happen. Tensors leave tier 0 for the first

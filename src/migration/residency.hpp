@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors are in fast memory at which time: the decision that most planners share.
 //
 //   eviction   a time between two uses in which a tensor is not in fast memory

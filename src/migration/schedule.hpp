@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a planner decided: for every visit whether the unit is in fast memory or used in its backing tier, and
 // for every idle span whether it stays in fast memory or leaves. The order of transfers and waiting are for
 // the writer.

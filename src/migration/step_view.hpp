@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the parts of the planner share about one step: uses, layers, times. Made once for a request.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns a residency into a plan, movement by movement; the planner says when each happens.
 //
 // A tensor that left keeps its region in its spill tier until a kernel writes it anew or nobody needs it, so

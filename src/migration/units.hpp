@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What moves as one: tensors grouped by the layers that use them (002 section 4.4.2).
 //
 //   short-lived   made, used and over within one layer; never moves

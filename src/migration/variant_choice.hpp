@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which variant of a kernel runs, where that decides what fast memory it takes.
 //
 // A kernel that has variants with a workspace and variants without is planned as one of them: the fastest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a writer stands that walks the kernels of a step with an estimated clock: the time, the links, and
 // how much of fast memory is taken now and planned to be taken later.
 //

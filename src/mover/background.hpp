@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scheduling hints for the mover's threads, so that they disturb the program they work for less. All are best
 // effort.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BlockEngine transfers bytes between memory and one block tier, in both directions at once.
 //
 // One thread owns the tier's queue and keeps as many requests in flight as the queue accepts. It submits the

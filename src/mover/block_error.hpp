@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds the error of a failed block tier, with tier, path, offset, cause and what to try.
 #pragma once
 

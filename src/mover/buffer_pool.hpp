@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BufferPool divides one range of memory into equal buffers, which the threads of several block tiers
 // share.
 //

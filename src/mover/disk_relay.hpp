@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The DiskRelay copies bytes from one block tier to another, or within one, through buffers of its own.
 //
 // One block engine reads into a buffer and the other writes it out; several buffers are in use at once, so

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A DiskRequest is one request to a block tier: the units it gathers and the bytes that are still missing.
 //
 // Only the thread of the block tier uses it. It is reused, so that its vectors keep their memory.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A DiskTask is a set of moves between memory and one block tier in one direction, cut into units that a disk
 // accepts.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Engines holds all engines of one mover. The mover and its transfers share ownership, so that a transfer can
 // be waited for after its mover ended. It is thread-safe.
 #pragma once

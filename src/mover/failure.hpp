@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Failure says as plain data why a job failed. Each waiting thread gets an exception of its own, so that no
 // two threads read one exception object.
 #pragma once

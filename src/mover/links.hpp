@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The LinkTable counts the traffic of each link. It is thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A MemoryEngine copies between addressable tiers, chunk by chunk, with its helper threads and the threads
 // that wait.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paces a tier and adds the offset to its errors, which the tier itself does not know.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // stream_copy() copies memory past the caches: the bytes that a mover copies are not used soon, so they
 // should not displace others.
 //

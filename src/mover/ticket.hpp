@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Ticket is the completion of a transfer that jobs of several engines share; the last job to close it
 // completes the transfer. It is thread-safe.
 #pragma once

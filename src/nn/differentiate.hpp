@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reverse-mode differentiation: appends the kernels that compute the gradients of some losses.
 //
 // Forward kernels are visited in reverse; each has one rule. A gradient is computed only for what a wanted

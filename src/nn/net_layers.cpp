@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations of Net that have weights.
 #include <fmt/format.h>
 

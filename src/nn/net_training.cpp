@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Gradients and updates of Net.
 #include "nn/differentiate.hpp"
 #include "terrace/net.hpp"

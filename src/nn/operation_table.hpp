@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table of operations: name, operands, attributes, arithmetic and simple gradients of each. A new
 // operation is a value of Operation and a row here, a rule in differentiate.cpp if its gradient is more than
 // one kernel, and an implementation in a backend.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits kernels whose operands do not fit in fast memory together.
 //
 // A tensor is a piece of memory, so one that is cut becomes several tensors, its parts, and every kernel that

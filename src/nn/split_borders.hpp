@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How large the parts are.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels that are split together, because they share tensors that are kept in parts: by features those that
 // touch a weight, its gradients and states, and the bias and statistics that go with it; by the batch those
 // that touch activations too large to be put together between them.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes the graph in which some kernels are split.
 #pragma once
 

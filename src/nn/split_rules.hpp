@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How an operation is worked on in parts: by the rows of its weights, which are the features or channels that
 // come out of it, or by the samples of a batch.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What one run of a kernel costs: floating-point operations, and bytes touched in each operand.
 #pragma once
 

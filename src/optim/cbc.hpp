@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Integer linear programs, solved by CBC (https://github.com/coin-or/Cbc) where the build has it.
 //
 // The only file that knows the solver: none of its types are here. Solving is quiet, uses one thread and, if

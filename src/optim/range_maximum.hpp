@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An array of amounts that searches change by ranges and ask for the largest in a range, all the time: bytes
 // in use at each moment, during each kernel or in each row of memory.
 //

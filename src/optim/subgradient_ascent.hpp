@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Moves Lagrange multipliers along subgradients: steps of Polyak's length, with momentum.
 //
 // A step is as long as would gain what the caller hopes for if the bound went on rising as steeply, times a

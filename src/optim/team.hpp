@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Work of one solver on two threads, if it may have two.
 //
 // What is shared is cut in the same places whatever the threads and however busy they are, and sums of parts

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How much fast memory a user gives: an amount such as `2GiB`, or a share of the graph's peak such as `20%`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measurements happen before a run and in the middle of one. Both take their memory limits and the store that
 // keeps their times from here.
 #pragma once

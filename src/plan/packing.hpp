@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Offset packing: gives every tensor of one tier its offset, so that no two that live at the same time
 // overlap and the tier is as small as can be found. This settles fragmentation when a plan is made.
 //

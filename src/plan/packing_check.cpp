@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds of every packing: its lower bound, and that it is valid.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts of boxes, and the search for smaller ones among their neighbours. See packing.hpp for the problem.
 //
 // A layout comes from an order: one box after the other takes its place. Some order with the lowest fit gives

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shelf: the items placed so far, and the search for a place for the next. The part of packing where the time
 // goes. Sizes and offsets are in units of the alignment. One thread at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The words of docs/formats/plan.md, for the side that writes and the side that reads.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How far the regions of a plan reach into each tier: what has to be open for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a region takes, as plan.hpp defines it, for all that write plans. The verifier, the simulator and the
 // executor compute it themselves: they share no code with planners.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who needs what when: the operands of every kernel, each tensor once, with its next use.
 #pragma once
 

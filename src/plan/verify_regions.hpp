@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AbstractRegions: what the verifier knows of every (tensor, tier) pair, and which bytes of each tier are
 // taken.
 //

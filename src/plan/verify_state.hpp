@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of the verifier: a plan on abstract state, where a region is its place and the number of the value
 // it holds (verify_values.hpp).
 //

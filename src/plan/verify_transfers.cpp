@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "graph/tokens.hpp"
 #include "plan/verify_state.hpp"
 

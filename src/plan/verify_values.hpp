@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values: which value of every tensor each kernel reads and writes in the graph's own order.
 //
 // A tensor's values are numbered by its writes: 0 is what it holds before the step, n what the n-th write

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Advice: how fast a step is for how much fast memory, what that memory costs, and how little of it will do.
 //
 //   curve      for every budget of tier 0 that was planned for: the fastest of all plans made so far that fit

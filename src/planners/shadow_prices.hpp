@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shadow prices: what a little more memory, or a little more of a link, would be worth at one budget.
 //
 // Of tier 0. A problem relaxed to fractions of tensors has a least time T(C) for a capacity C of fast memory,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A planner as users name it, taken apart: `sentinel+reserve=off+interval=4`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calibration: measures this computer as a machine, in less than a minute.
 //
 // Opens memory and a small part of every slow tier asked for, measures each of them and the links between any

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ComputerName: what distinguishes one computer from another when measurements are kept for later.
 #pragma once
 

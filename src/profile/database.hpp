@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A SQLite file and statements on it. Move-only; what SQLite refuses is thrown as DatabaseError.
 #pragma once
 

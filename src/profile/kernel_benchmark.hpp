@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // KernelBenchmark: runs one kernel at a time on real memory, to be timed with its operands in the caches and
 // out of them.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The key of a kernel: two kernels with the same key take the same time on the same computer.
 #pragma once
 

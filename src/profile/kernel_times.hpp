@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the time of a step goes: per kernel and per kind of operation, against what the computer could do.
 #pragma once
 

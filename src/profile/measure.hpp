@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures a profile: how long each kernel of a graph takes here, by where its operands lie.
 //
 // Each kernel is measured with all operands in tier 0 first and then, where the machine has further tiers on

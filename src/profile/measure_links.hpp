@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast the real mover carries bytes between opened tiers: alone, against the opposite direction, and
 // beside kernels. Each call is one short round. One at a time; uses OpenMP's team.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How fast kernels use an addressable tier in place: all threads of OpenMP's team read or write it, one
 // follows pointers through it. What a tier charges kernels for is part of the time. One at a time.
 #pragma once

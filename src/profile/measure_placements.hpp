@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of measuring that has operands outside tier 0: in all tiers of this computer that kernels can use
 // in place (placements.hpp says which placements).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What calibration measured, and how a machine follows from it: medians, shares, names. Plain data, no clock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placements: where the operands of a kernel may lie, and which of these are worth measuring.
 #pragma once
 

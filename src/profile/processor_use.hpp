@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Who used the processor: a measurement made while others computed says little about the computer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the processor and its memory can do at best, measured here and now: the two lines of a roofline.
 //
 // Arithmetic: every thread keeps independent chains of fused multiply-adds in vector registers, which touches

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The roofline of a kernel: no faster than its arithmetic, and no faster than its operands can be read and
 // written where they lie. Machines are valid ones: their rates are above zero.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Repeated measurements of one time, and when there are enough of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ProfileStore: what was measured before, in a file that programs share: times and accesses of kernels, and
 // what real steps decided.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This computer as a machine, measured once and kept in the user's cache folder.
 //
 // What is kept is found again by the computer (processor, cores, kernel), by the threads that compute, and by

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small part of a tier that stands for the whole while something is measured there.
 #pragma once
 

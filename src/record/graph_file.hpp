@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs in files of their own, in the format of docs/formats/graph.md.
 #pragma once
 

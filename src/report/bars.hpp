@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws bar charts as one self-contained SVG: horizontal bars in percent, one group for each label and one
 // bar for each series. The function is pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Page-level false sharing (000 section 3.2, observation 3): a page holds tensors of different behaviour, so
 // that a good placement of the page is wrong for one of them. The functions are pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Classifies the tensors of a training step as 000 section 3.2 does: by lifetime, size and number of
 // accesses. The functions are pure.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LinkLanes simulates the links of a machine: each has a queue of transfers that run in order of arrival.
 //
 // Speeds are constant between two events. An event is a transfer that starts or ends; after each one the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BackingFile is the disk space behind a file or dax tier, reserved in full when it is opened.
 //
 // Unless it is to be kept, the file has no name where the file system supports that, and is unlinked at once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A BlockFile describes an opened file to the queues, with the alignment that every request must satisfy.
 //
 // It is plain data. The descriptor is borrowed: the opener of the file closes it after the queue is

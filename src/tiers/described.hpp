@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A described tier has a description but no bytes. It serves rehearsals (mover.hpp), in which a manager
 // decides about memory that need not exist.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Direct I/O bypasses the page cache; this finds the alignment that a file's disk requires for it.
 #pragma once
 

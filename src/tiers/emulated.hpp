@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An emulated tier is memory that is slowed down to declared rates, so that any machine can be emulated on
 // this one.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A fake tier is tiny memory that fails on command, for tests of everything that must survive a failing
 // device.
 //

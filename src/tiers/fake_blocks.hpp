@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The queue of a fake block tier. It moves bytes only when a completion is delivered, in a shuffled order,
 // and checks every precondition, so that a user who relies on more than the contract fails in tests.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A FaultScript says which operations of a fake tier fail and how long they take. It is thread-safe.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Huge pages are 2 MiB instead of 4 KiB, which makes page faults and address translation far cheaper.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The openers of all kinds of tiers. A new kind adds one declaration and one row here; open_tier() needs no
 // change.
 #pragma once

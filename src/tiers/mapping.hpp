@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Mapping owns a range of mapped memory, which is unmapped when it goes out of scope.
 #pragma once
 

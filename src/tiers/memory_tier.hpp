@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MemoryTier is an addressable tier of plain mapped memory: dram, and the base of other kinds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A numa tier is laid out over its nodes in runs of pages, in turn and in proportion to the weights.
 #pragma once
 

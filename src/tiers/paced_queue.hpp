@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A paced queue is a block queue that limits the bandwidth asked of its disk.
 //
 // A disk at full rate takes time from the cores that compute. The limits `read=` and `write=` in the tier's

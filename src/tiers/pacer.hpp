@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Pacer slows fast memory down to a device of declared rates.
 //
 // Each direction is a lane of virtual time. An operation reserves the time of its bytes on the lane, from

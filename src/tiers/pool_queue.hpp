@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pool queue serves the BlockQueue contract by a few threads that call preadv and pwritev, where io_uring
 // is missing or unwanted.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #ifdef TERRACE_HAS_URING
 #include "tiers/uring_buffers.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UringBuffers registers memory with an io_uring (fixed buffers), so that requests need not pin it each time.
 //
 // Memory is cut into slices, each in one entry of the kernel's table. The latest registration wins: slices

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "tiers/uring_queue.hpp"
 
 #ifndef TERRACE_HAS_URING

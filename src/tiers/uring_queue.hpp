@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A uring queue serves the BlockQueue contract through io_uring.
 //
 // submit() enters the kernel at once rather than at wait(), so that the disk works while the caller copies

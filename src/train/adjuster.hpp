@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adjuster: compares executed steps with what was predicted, and plans again when the machine has drifted.
 //
 //   Adjuster adjuster(graph, machine, profile, plan, planner_named("best"));

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // BucketTrainer: trains a network whose graph changes, in one budget, with a profile and a plan for each
 // graph: one for each bucket of input sizes (002 section 4.4.5), and one for each path through control flow.
 //

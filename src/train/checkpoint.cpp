@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints: safetensors files of tensors as they are stored, layouts and padding included. What is not a
 // tensor stands in the metadata.
 #include <fmt/format.h>

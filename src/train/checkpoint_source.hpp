@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a checkpoint is written from while steps go on: where each tensor's value from before a step lies, and
 // until which instruction of the step it does.
 #pragma once

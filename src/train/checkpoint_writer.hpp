@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CheckpointWriter: writes one checkpoint from where the tensors lie, in a thread of its own, while a step
 // goes on.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drift: how the computer differs from the machine that a plan was made for, learnt from executed steps.
 #pragma once
 

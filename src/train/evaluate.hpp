@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How well a trained network does on pictures it has not seen.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "train/padded_data.hpp"
 
 #include "backends/cpu/math/shape.hpp"

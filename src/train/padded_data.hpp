@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PaddedData: synthetic sequences whose length changes from step to step, padded to the graph that the
 // trainer has at the time. Padding holds token 0, and its targets do not count in the loss.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PictureData: shuffled batches of labelled pictures for graphs that classify them.
 //
 // A batch that is worked on in parts has the same pictures as one that is not.

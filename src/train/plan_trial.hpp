@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PlanTrial: Sentinel's test-and-trial (002 section 4.4.4) in real steps of training, remembered for the runs
 // to come.
 //

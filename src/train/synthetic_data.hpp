@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SyntheticData: inputs of the right shape and range for any graph. Numbers are normally distributed; labels
 // and tokens are uniform over the classes or the vocabulary of whoever reads them.
 #pragma once

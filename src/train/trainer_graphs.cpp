@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer with several graphs of one network, for inputs that change in size and for paths through it.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer measures a graph that it meets in the middle of training, in the memory that it has.
 #include <fmt/format.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trainer holds: tiers and the state of training, and what it has for each of its graphs. Members are
 // in the order in which they need each other.
 #pragma once

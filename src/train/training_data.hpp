@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the inputs of a step come from.
 //
 // They are a function of the seed and the step's number alone, so a run that is repeated, on other memory or

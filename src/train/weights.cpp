@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trained networks in files: written and read tensor by tensor.
 #include <fmt/format.h>
 

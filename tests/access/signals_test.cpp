@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The host program's own signals while accesses are counted.
 #include <sys/mman.h>
 

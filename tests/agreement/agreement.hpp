@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a net in the engine and in PyTorch, on the same data, and compares all that comes out: losses,
 // gradients of all weights, running statistics and every value the net names as a result.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When two tensors agree: no element differs by more than a share of the largest magnitude in the tensor.
 //
 // Elements are sums whose terms cancel, so their own size says nothing of the rounding in them: that of the

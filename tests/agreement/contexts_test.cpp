@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations in company: one tensor with several users, weights used twice, blocks of published networks.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random sizes for nets, and the surroundings an operation is tried in: layouts depend on the neighbours.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks of the zoo in small sizes against PyTorch's own: the same weights, inputs and optimizer, three
 // steps; losses, weights and running statistics agree.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reference itself may be missing or broken: then tests fail with a sentence, and at once.
 #include <gtest/gtest.h>
 

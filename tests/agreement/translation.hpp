@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The forward half of a graph in the words of tests/torch/graph.py.
 //
 // Dropout becomes a product with a mask, because its random numbers are ours: the mask of kernel K is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Operations that slide a window over images: convolutions and pooling.
 #include <gtest/gtest.h>
 

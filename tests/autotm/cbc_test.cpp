@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The solver behind the programs, on programs whose answers are known.
 #include <gtest/gtest.h>
 

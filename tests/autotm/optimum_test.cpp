@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exact programs against every way of placing and moving the tensors of very small graphs.
 #include "autotm/oracle.hpp"
 #include "autotm/written.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every way to place and move the tensors of a very small graph, tried one after the other.
 //
 // The dumb oracle of AutoTM's programs: it knows tensors, moments and the clock, and nothing of flow graphs,

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From solutions to plans: what the programs say is what the verifier and the simulator see.
 #include "autotm/written.hpp"
 #include "support/graph_by_hand.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small placement problems for tests of AutoTM's programs.
 #pragma once
 

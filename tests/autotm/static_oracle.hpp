@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every way to give each tensor of a very small graph one of three tiers, tried one after the other: the dumb
 // oracle of static programs, of which the first two tiers have capacities.
 #pragma once

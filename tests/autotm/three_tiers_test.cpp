@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs over three tiers, of which the second cannot hold everything.
 #include <cmath>
 

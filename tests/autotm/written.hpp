@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Programs solved exactly and written as plans, for tests of what becomes of them.
 #pragma once
 

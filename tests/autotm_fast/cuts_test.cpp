@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The inequalities of the overlap, against all sets of moves and all solutions of very small problems.
 #include "planners/autotm/solver/cuts.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast solver on problems of random graphs, against the exact one.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Very small placement problems made up from nothing, and their optimum by trying everything.
 //
 // They obey instance.hpp and no more: odd occupancies, moves of any time beside any kernel, configurations of

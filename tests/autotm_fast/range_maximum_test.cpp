@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "optim/range_maximum.hpp"
 
 #include <gtest/gtest.h>

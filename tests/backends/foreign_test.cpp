@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Any program's step, given as callbacks: it is compiled, measured, planned, verified and executed.
 #include "terrace/foreign.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the backend of this processor refuses, in sentences.
 #include "backends/processor.hpp"
 

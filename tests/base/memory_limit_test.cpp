@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "base/memory_limit.hpp"
 
 #include <gtest/gtest.h>

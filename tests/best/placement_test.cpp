@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Placements that tensors choose one after the other, and improve by exchanging their places.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What is made of the facts.
 #include "machine/checkup.hpp"
 

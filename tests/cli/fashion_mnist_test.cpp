@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace train --data fashion-mnist`: it learns. Needs the files of Debian's package dataset-fashion-mnist;
 // where they are missing, the program's own sentence says so and the test fails with it.
 #include <gtest/gtest.h>

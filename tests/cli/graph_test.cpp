@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace graph` as a user meets it, and graph files where models may stand.
 #include "terrace/graph_json.hpp"
 

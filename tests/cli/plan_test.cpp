@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace plan`, `verify` and `simulate` as a user meets them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program with a cache folder of its own, in which this computer is already measured: what it says there
 // is made up, so that no test depends on a calibration.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The built program as tests run it: in a folder of its own, its output kept.
 #pragma once
 
@@ -21,8 +22,9 @@ class Program : public testing::Test {
  protected:
   /// On a busy computer any command may take long: stages are said only where a test asks for them.
   Outcome run(const std::string& arguments, const std::string& environment = "TERRACE_PROGRESS=off") {
-    const std::string command = "cd " + work().string() + " && " + environment + " " TERRACE_PROGRAM " " + arguments + " > " +
-                                (tree_.path() / "out").string() + " 2> " + (tree_.path() / "err").string();
+    const std::string command = "cd " + work().string() + " && " + environment + " " TERRACE_PROGRAM " " +
+                                arguments + " > " + (tree_.path() / "out").string() + " 2> " +
+                                (tree_.path() / "err").string();
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, tree_.read("out"), tree_.read("err")};
   }

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The built program as a user meets it: what it prints, where, and how it ends.
 #include <gtest/gtest.h>
 

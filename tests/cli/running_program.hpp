@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The built program while it runs: its standard error is read as it comes, and signals can be sent to it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The probes, on computers made of files and on this one.
 #include "base/system.hpp"
 

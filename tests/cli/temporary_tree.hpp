@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of its own for one test, gone with it; write() makes files in it, so that it can stand in for the
 // /proc, /sys and /dev of another computer.
 #pragma once

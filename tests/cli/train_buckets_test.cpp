@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace train --lengths` as a user meets it.
 #include "cli/prepared_cache.hpp"
 

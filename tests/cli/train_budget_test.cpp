@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace train` within a budget, and with checkpoints, as a user meets it.
 #include <gtest/gtest.h>
 

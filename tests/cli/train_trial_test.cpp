@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace train` with Sentinel's test-and-trial, as a user meets it.
 #include <gtest/gtest.h>
 

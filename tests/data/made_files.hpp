@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small dataset files made by the test: their bytes, compressed, and on disk.
 #pragma once
 

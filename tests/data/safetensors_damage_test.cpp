@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that no writer should make: each is refused, with the sentence that says why.
 #include <gtest/gtest.h>
 

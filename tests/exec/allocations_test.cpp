@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step takes no memory. oneDNN makes small notes about the arguments of a primitive each time it runs one,
 // the mover about each transfer, and both give them back: everything larger, and everything that stays, is
 // counted as ours. Carrying the state to another graph takes what it says.

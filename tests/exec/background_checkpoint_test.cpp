@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints written behind the steps that follow. The writer is slowed down so that steps overtake it
 // wherever nothing holds them back.
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Buckets and paths within a budget, on tiers of this computer.
 #include <cstdlib>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A trainer that changes between graphs of one network.
 #include <algorithm>
 

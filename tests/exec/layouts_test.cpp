@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts survive being written down, and tensors survive being stored in them.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small training graphs of every kind, and data for them.
 #pragma once
 

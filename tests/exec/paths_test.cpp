@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths through a network that nobody knew of until training met them.
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trial decided is kept for the next run, and nothing else is taken for it.
 #include "exec/plan_trial_rig.hpp"
 #include "profile/database.hpp"

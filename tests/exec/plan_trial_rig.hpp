@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A graph, a budget and made-up times of steps to try plans with.
 #pragma once
 

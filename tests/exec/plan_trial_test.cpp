@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a trial decides from made-up times of steps, and what it leaves alone.
 #include "exec/plan_trial_rig.hpp"
 

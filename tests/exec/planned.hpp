@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trainers under a spilling plan, over slow tiers of every kind.
 #pragma once
 

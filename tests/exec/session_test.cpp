@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a graph to training in little memory through the public session alone.
 #include "terrace/session.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A naive plan that spills: before a kernel everything it does not use leaves fast memory, and its operands
 // come in; neighbours travel together. Slow regions have offsets of their own, fast ones the first hole that
 // is large enough.

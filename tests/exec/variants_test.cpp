@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variants of compiled kernels: what is offered, and that a step is the same whichever runs.
 #include <algorithm>
 #include <set>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever text is given as a graph is refused with a sentence, or is a valid graph whose own text means the
 // same.
 #include <cstdint>

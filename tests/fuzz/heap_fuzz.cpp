@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads bytes as operations on a small heap, callbacks included, and validates after each.
 #include <algorithm>
 #include <cstdint>

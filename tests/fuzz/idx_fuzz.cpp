@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever bytes are given as an IDX file, they are refused with a sentence or read to what they declare. The
 // first byte chooses whether the rest is compressed here, for few random bytes are gzip with a right
 // checksum.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever text is given as a machine is refused with a sentence, or is a valid machine whose own text means
 // the same and whose links take some time for every size.
 #include <cmath>

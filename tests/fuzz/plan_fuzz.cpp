@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever text is given as a plan is refused with a sentence, or is a plan whose own text means the same and
 // on which the verifier passes judgement.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever bytes are given as a safetensors file, they are refused with a sentence or their tensors fill it
 // exactly, one after the other. Two forms of input: a whole file, and a header to put a right length before.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever text is given as a tier's spec is refused with a sentence, or prints to text that means the same.
 #include <cstdint>
 #include <cstdlib>

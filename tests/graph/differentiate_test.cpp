@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The structure of backward passes: which gradients are made, by what, from what. (Their values are the
 // kernels' business.)
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes a graph on one number per tensor, to see whether two graphs compute the same.
 //
 // A kernel's outputs are hashes of its name and what it reads. Memory that was never given anything holds

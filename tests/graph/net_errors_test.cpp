@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every check of Net: what it says, and that it names the layer.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Net builds: shapes, names, layers and weights.
 #include "terrace/net.hpp"
 

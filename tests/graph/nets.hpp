@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small nets of every kind the zoo has, for tests that want real graphs.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The generator makes what its options claim.
 #include "support/random_graph.hpp"
 

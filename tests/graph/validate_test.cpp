@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every rule of a valid graph, broken once.
 #include <gtest/gtest.h>
 

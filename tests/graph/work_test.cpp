@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Floating-point operations against numbers counted by hand, and bytes touched.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A heap that is too simple to be wrong: one owner per granule, searched from end to end. It follows the
 // rules of terrace/heap.hpp (best fit, lowest offset among equals), so offsets must be identical.
 #pragma once

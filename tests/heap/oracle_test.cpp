@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The heap against its oracle: the same requests must give the same offsets.
 #include <gtest/gtest.h>
 

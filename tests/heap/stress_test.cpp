@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A long seeded run over a heap whose bytes are real: every block carries a pattern of its own, which must
 // survive whatever happens around it.
 #include <gtest/gtest.h>

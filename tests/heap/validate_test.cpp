@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // validate() must find damage: each case breaks one thing in a sound table.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/math/binary_cross_entropy.hpp"
 
 #include "support.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of the processor's own kernels share: data, comparison with a double-precision oracle, and
 // the levels and thread counts under which a kernel has to give the right and the same answer.
 #pragma once

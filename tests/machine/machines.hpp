@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Machines for tests: one that is right in every field, and random ones.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever fails, every object keeps its last written contents, or the operation that could not be done says
 // so.
 #include <gtest/gtest.h>

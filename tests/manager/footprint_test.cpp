@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // No memory beyond the declared capacities plus the counted buffers.
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an observer is told adds up to what the manager has, and a rehearsal decides as real memory does.
 #include <gtest/gtest.h>
 

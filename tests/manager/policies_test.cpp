@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each policy does with the same hints.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data-management interface of 003 section III-C and its invariants.
 #include "terrace/regions.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random operations of four threads over three tiers with failing devices, checked against shadow data at
 // each step.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The networks in other sizes than the published ones, and what their weights start with.
 #include <gtest/gtest.h>
 

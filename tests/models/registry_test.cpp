@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asking the zoo for what it does not have.
 #include <gtest/gtest.h>
 

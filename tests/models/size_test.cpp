@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The published sizes of the networks: parameters, products per image, extents on the way, bytes.
 #include <gtest/gtest.h>
 

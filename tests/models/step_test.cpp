@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training step of any model is made of.
 #include <gtest/gtest.h>
 

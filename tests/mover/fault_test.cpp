@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Failing devices: an error says where and why, sources stay intact, and the mover goes on.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mover over real files, through io_uring and through threads.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers that are lost, or were never there: everything still arrives.
 #include <gtest/gtest.h>
 

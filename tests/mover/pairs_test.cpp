@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every pair of tiers: the right bytes arrive, and no others change.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What goes first, and how many at once.
 #include <gtest/gtest.h>
 

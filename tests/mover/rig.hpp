@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of the mover share: tiers of every shape, and a way to see their bytes without a mover.
 #pragma once
 

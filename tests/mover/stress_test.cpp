@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Several threads, many transfers, all tiers, neighbours inside one block: every byte is accounted for.
 #include <gtest/gtest.h>
 

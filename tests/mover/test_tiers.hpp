@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiers that show a test what a mover does to them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The life of a transfer, what must hold before one, and what is counted.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The smallest packing, by trying every order: too slow for more than a handful of items, too simple to be
 // wrong. Some order is enough: take a smallest packing and place its items by offset, each as low as it can
 // go. By induction none ends up higher than it was, for all that is below it then was below it before. So one

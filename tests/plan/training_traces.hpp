@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Items as training makes them: what the forward pass keeps is freed in reverse by the backward pass, beside
 // short-lived gradients and workspaces and weights that live all the time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small steps on which what a baseline does can be said beforehand.
 #pragma once
 

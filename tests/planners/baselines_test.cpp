@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What makes each baseline the one it is named after.
 #include <gtest/gtest.h>
 

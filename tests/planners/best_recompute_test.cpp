@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Steps in which kernels run again.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bound where kernels can use slower memory, against every placement of very small graphs.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bounds against every way of moving things in very small graphs.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The clock by which plans are written.
 #include <gtest/gtest.h>
 

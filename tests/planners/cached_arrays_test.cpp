@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the modes of CachedArrays do on steps where it can be said beforehand, and that their plans are what
 // the manager did.
 #include <gtest/gtest.h>

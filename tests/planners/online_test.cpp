@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a planner that decides as the step goes on does, on a step where it can be said beforehand.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What holds of every planner, over random graphs, machines and budgets.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Migration intervals: what they hold, and which are chosen.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What plans of Sentinel do on steps where it can be said beforehand, and what its options change.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small steps in layers, for what Sentinel decides.
 #pragma once
 

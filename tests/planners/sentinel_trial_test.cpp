@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test-and-trial over real steps (002 section 4.4.4), with the times given.
 #include "planners/sentinel/trial.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors live shortly, and which travel together (002 section 4.4.2).
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which variant planners run where one needs a workspace and another does not.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a machine follows from samples: no clock is asked.
 #include "profile/measurements.hpp"
 

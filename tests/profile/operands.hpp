@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Graphs of foreign kernels with operands of given sizes, and a machine with round figures.
 #pragma once
 

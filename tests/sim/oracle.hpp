@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The dumb simulator: time goes on in small fixed ticks, and in each one everything under way gets a little
 // further. Its ends are late by at most a tick for each thing that had to end before.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small machines and graphs on which timelines can be computed by hand: links carry one byte a second, and
 // kernels take the seconds they are given.
 #pragma once

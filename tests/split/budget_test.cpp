@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training in less memory than the largest kernel of the graph takes.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The split graph as a graph: what is cut, what is not, and that it holds together.
 #include <gtest/gtest.h>
 

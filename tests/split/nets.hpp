@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Nets whose weights are large beside everything else, and how two trainers of one net are compared.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors that are kept in parts: which of them make a whole, in graphs and in their files.
 #include <gtest/gtest.h>
 

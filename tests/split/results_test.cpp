@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a split graph computes is what the whole one does.
 #include <gtest/gtest.h>
 

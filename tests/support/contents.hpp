@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Recognisable contents for objects: a seed determines every word, so that a test knows what an object must
 // hold.
 #pragma once

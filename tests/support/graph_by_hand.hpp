@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds graphs of a few tensors and kernels whose times a reader can add up.
 #pragma once
 

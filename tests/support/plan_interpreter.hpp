@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes plans on real bytes: the simple oracle for everything that decides whether a plan is correct.
 //
 // Kernels are hash functions of their input bytes, so that a wrong byte anywhere reaches everything computed

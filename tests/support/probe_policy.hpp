@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A policy that lets a test act through Regions as a policy would; everything else is as in RecencyPolicy.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random valid graphs of foreign kernels, for property tests of everything that takes a graph.
 //
 // Kernels read tensors produced before them, half of the time recent ones, so that graphs are deep rather

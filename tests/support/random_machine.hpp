@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random machines, for property tests of everything that takes one: two to four tiers, each slower than the
 // one before, some of which kernels cannot use in place, with granularities of memory and of disks, and links
 // between all. The same seed gives the same machine.

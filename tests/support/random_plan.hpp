@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random plans for property tests of everything that takes a plan. They are correct and deliberately naive.
 //
 // The planner walks the kernels in order and fetches their operands to addressable tiers, at the first offset

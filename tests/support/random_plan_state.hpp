@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The state of a random plan while it is written: its instructions so far, and the regions and transfers that
 // exist after them. Every method appends the instructions for what it does. The random planner
 // (random_plan.hpp) decides which regions and when.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The factor by which random tests run longer than usual: the environment variable TERRACE_STRESS, or 1
 // without it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small tiers for tests, opened from real specs or from fakes whose faults the test controls.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorch serves as a reference in a process of its own, tests/torch/server.py, which answers one request at
 // a time.
 //

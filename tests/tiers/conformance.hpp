@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every tier must do. A new kind of tier joins with a few lines in one test file:
 //
 //   const TierCase kTiers[] = {{"Plain", "mine:FOLDER/name:4MiB"}};

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of its own for a test, gone with everything in it afterwards.
 #pragma once
 

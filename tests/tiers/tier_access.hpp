@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers of the conformance suite: the bytes of any tier, whatever its shape, and what the process holds.
 #pragma once
 

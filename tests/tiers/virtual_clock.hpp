@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A clock for tests that moves only when every thread taking part is asleep: hours pass in no time, and the
 // order of wakings does not depend on the computer.
 #pragma once

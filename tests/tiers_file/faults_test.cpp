@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A failing environment: full disks, killed processes, and systems that refuse rings, threads or pinned
 // memory.
 #include <linux/capability.h>

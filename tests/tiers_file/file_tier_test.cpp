@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a user meets when a file tier is opened: what it is, and why it is refused.
 #include <fstream>
 

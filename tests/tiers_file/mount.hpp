@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small file system of the test's own. Needs root and the mount and mkfs programs; without them valid() is
 // false.
 #pragma once

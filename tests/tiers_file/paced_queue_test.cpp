@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits of a disk's rates. What a queue promises holds of a paced one, too: queue_test.cpp.
 #include "tiers/paced_queue.hpp"
 

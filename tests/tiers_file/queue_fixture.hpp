@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Both queues, paced or not, with and without the page cache, for one set of expectations.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registered memory: an optimisation that must never change a byte.
 #include <atomic>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the tests of the file tier share: aligned memory, one request at a time, a process of their own.
 #pragma once
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole graphs: operations one after the other over named tensors, differentiated by autograd.
 
 A step is {"op", "attributes", "inputs": [[name, shape], ...], "outputs": [name or null, ...]}; an input is seen in the

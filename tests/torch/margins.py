@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far data stays away from where a gradient jumps: relu at zero, and the two largest in a window of a max pool.
 
 Closer than rounding, two correct implementations may take different sides, and their gradients then differ visibly.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every operation the tests compare: operands as positional arguments, attributes as keywords.
 
 An operation takes tensors and returns a tuple of tensors, computed by autograd's own functions so that gradients

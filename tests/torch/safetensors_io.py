@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tensors in files: the safetensors format, as far as the tests use it.
 
 A file is an 8-byte little-endian length, a JSON header of that length, then raw little-endian data. The header maps

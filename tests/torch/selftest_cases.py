@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the self-test asks: every op with small random operands, every model in a small size, and published sizes."""
 import torch
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operations once more, in plain numpy and double precision: what the reference itself is held against."""
 import math
 

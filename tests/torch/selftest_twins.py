@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference models beside other implementations of the same networks: torchvision's and PyTorch's own layers."""
 import torch
 import torchvision

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch as the reference of the tests: reads one JSON request per line, answers one JSON object per line.
 
 Tensors travel in safetensors files that the requests name. Requests:

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Holds the reference server against plain formulas, published sizes and torchvision, over its own pipe.
 
 Ends with 77 where PyTorch is missing, which ctest counts as skipped.

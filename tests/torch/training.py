@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the reference models, loads their weights by name, and trains them step by step."""
 import inspect
 

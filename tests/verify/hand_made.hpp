@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small graph, a machine of three tiers and a correct plan, for tests that break one thing at a time.
 //
 //   forward: y = f(x, w), with a workspace     update: w = g(w, y)     last: z = h(y), the result

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One random change to a plan: an instruction dropped, doubled, moved or aimed at something else, or a
 // changed start or budget.
 #pragma once

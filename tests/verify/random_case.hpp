@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random graph on a random machine with a random budget, and a random plan for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels with a token run once and in order, whatever a planner does with the token's bytes.
 #include <gtest/gtest.h>
 

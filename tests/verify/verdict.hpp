@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the verifier says of the hand-made plan after a change, in words.
 #pragma once
 

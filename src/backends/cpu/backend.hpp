@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Neural networks on this computer's processor, by oneDNN and the loops of cpu/math. Its team of threads is
 // OpenMP's.
 #pragma once

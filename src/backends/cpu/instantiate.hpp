@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kernels of a lowered graph, ready to run.
 #pragma once
 

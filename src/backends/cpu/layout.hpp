@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layouts: how the elements of a tensor lie in memory, as oneDNN describes it and as a graph writes it down.
 //
 // A graph's text for a layout, `32x64x56x56:aBcd16b@200704,50176,896,16`, holds the extents as the kernels

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a graph of operations to a graph this processor can run: every tensor gets the layout its kernels
 // want, changes of layout become kernels of their own, and scratch memory becomes tensors.
 //

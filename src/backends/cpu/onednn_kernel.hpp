@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs a oneDNN primitive on memory that comes from outside.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The operations that oneDNN does not have, bound to a kernel's operands.
 #include <array>
 

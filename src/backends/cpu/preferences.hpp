@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which layouts an operation asks for: open where oneDNN may choose, as one of its operands lies where it has
 // no preference, row-major where it needs that.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a graph kernel becomes a oneDNN primitive.
 //
 // A recipe is made from the kernel and a descriptor for each operand; a descriptor may leave the layout open

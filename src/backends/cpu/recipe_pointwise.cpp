@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Element-wise operations, concatenation and changes of layout.
 #include "backends/cpu/recipe.hpp"
 #include "base/check.hpp"

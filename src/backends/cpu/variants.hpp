@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Variants that a plan may choose from without changing results.
 //
 // Two implementations of a kernel add in different orders, so most of them differ in the last bits; whether

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All slow: every object lives in the slowest tier and is used there; it is fetched only if that tier is not
 // addressable.
 #include "manager/policies/policies.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // This is LMP with prefetch and eviction in the background, which 003 only estimates (its Fig. 7).
 //
 // Cold objects are written back before their room is needed: each then is clean, and evicting it copies

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The four modes of CachedArrays (003 section IV): none, L, LM, LMP. All movement is synchronous, as in the
 // paper.
 #include "manager/policies/policies.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // First touch: an object stays where it was first placed, as pages do on a NUMA machine without migration.
 #include "manager/policies/policies.hpp"
 

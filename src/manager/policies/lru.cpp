@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plain LRU on demand: an object that is about to be used is moved to the fastest tier, and the least
 // recently used objects are evicted. It ignores hints about the future such as archive.
 #include "manager/policies/policies.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every policy file needs, and the factory functions that the table in policies.cpp lists.
 #pragma once
 

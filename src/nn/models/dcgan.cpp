@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "nn/models/layers.hpp"
 #include "terrace/networks.hpp"
 

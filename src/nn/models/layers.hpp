@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Initial values and small groups of layers that several networks share.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The table behind the zoo: what each name stands for.
 #pragma once
 

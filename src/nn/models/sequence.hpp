@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a model of the zoo takes sequences.
 #pragma once
 

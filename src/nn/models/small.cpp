@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Networks small enough to learn from and to test with.
 #include "nn/models/layers.hpp"
 #include "terrace/networks.hpp"

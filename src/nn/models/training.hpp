@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a training step of every model is made of: its parts, their losses, the updates.
 #pragma once
 

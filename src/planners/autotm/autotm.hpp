@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planners of AutoTM (001): an integer program says where every tensor lies and when it moves.
 //
 //   solver=fast|cbc        by Lagrange multipliers (solver/fast.hpp), or exactly (model/program.hpp)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "planners/baselines/cached_arrays.hpp"
 
 #include "migration/fit.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The modes of CachedArrays (003 section IV), each recorded from the manager and its policy of that name
 // (recorded_policy.hpp, manager/policies/cached_arrays.cpp). What a kernel writes comes to fast memory, the
 // least recently used leave, those archived before all others; every transfer is waited for at once.

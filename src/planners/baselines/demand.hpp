@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planners that move a tensor when a kernel asks for it, and nothing ahead of time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A policy that leaves every decision to another, but for two things that a rehearsal of one step has to say
 // itself: where a tensor that outlives steps lies before the first, and what is put in order between kernels.
 // Not thread-safe: set the members between calls of the manager.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "planners/baselines/in_place.hpp"
 
 #include <fmt/format.h>

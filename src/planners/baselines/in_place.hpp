@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planners that never move a tensor: kernels use it where it was put.
 #pragma once
 

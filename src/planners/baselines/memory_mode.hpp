@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory mode: what a step takes where tier 0 is a direct-mapped hardware cache with write-back over slow
 // memory (the 2LM of 003). Tensors cannot be told where to be, so there is no plan, only a prediction.
 #pragma once

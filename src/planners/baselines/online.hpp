@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planners that decide as the step goes on, without knowing the rest. See also cached_arrays.hpp.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records what an online policy does to one step, as a plan. The policy sees every kernel when it comes and
 // knows nothing of those after it. Every transfer is waited for at once.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Next-use with movement in the background: a tensor leaves as soon as its last use before an eviction is
 // over, and comes back as early as memory allows, the next needed first.
 #pragma once

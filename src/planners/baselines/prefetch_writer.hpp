@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One attempt of the prefetch planner: puts the movements of a residency into time.
 //
 // Walks the kernels with an estimated clock. Room for a kernel that is not there yet is waited for; what is

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors can be recomputed at the end of a stretch without a use, and what has to stay for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records a policy of the manager as a plan: the graph's step is run against a manager that has the policy
 // and no memory (rehearsed_step.hpp).
 #pragma once

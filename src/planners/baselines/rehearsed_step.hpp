@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs one step of a graph against a manager whose tiers hold nothing, so that the manager's policy makes
 // every decision, and records it as a plan. The program whose step it is gives the hints of 003 section
 // III-E: before a kernel, what it reads and writes; after a forward kernel, that what it only read rests;

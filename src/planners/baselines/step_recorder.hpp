@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes down as a plan what a manager does to the regions of one step's tensors.
 //
 // Every region an object gains or loses is an `alloc` or a `free` at the offset of the manager's own heap,

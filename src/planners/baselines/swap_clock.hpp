@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When swaps would happen if kernels never waited: one transfer at a time each way, out as early and in as
 // late as can be.
 #pragma once

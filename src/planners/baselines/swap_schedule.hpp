@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What swap planners choose from, and how a choice becomes a plan.
 //
 //   absence    a tensor's stretches without a use that are chosen together: one stretch of a tensor that the

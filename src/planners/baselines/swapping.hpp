@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planners that choose stretches without a use in which tensors are out of fast memory. Where their choices
 // do not fit the budget, all but vDNN move tensors on demand.
 #pragma once

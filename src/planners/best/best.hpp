@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planner `best`: plans guided by the bound's multipliers, asks other planners, too, and takes the plan
 // with which the simulator is fastest. What it does and reaches: docs/planners/best.md.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which tensors are discarded after the forward pass and recomputed before the backward pass needs them.
 //
 //   segment      kernels of the forward pass between two cuts, whose tensors are recomputed together

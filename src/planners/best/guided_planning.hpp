@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans guided by the bound's multipliers: they and sweeps decide where every tensor is (placement.hpp), and
 // the migration writer puts that into time, with every kernel an interval of its own.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides where every tensor is at every moment: each chooses in turn, and all together fit in fast memory.
 //
 // Each tensor takes the cheapest path (bounds/path.hpp) given what the others took: memory that is full

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A step with recomputation, rewritten as a graph of its own: a tensor that is discarded has a second one,
 // which second runs of its kernels make just before it is needed, and which all later uses take. Planners
 // plan it as any other graph; `restore` turns such a plan into one for the graph it comes from.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that a kernel changes and, when it is recomputed, has to read as it was before: the running
 // statistics of a batch normalisation. It stays in fast memory side by side; a snapshot of it is written to
 // slower memory before the first run and brought back before the second, many in one transfer.

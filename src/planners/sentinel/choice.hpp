@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses migration intervals from the profile, without running a step.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Idle spans between visits, and the room that keeping or moving a unit over them takes.
 #pragma once
 

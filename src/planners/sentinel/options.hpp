@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of the planner `sentinel`: every technique of 000 Fig. 11 can be switched off.
 //
 //   interval=auto|N            the layers of a migration interval; auto: chosen from the profile

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a schedule costs, from the profile alone.
 #include <algorithm>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides for every visit whether the unit is in fast memory or used in its backing tier, and for every idle
 // span whether it stays in fast memory or leaves.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sentinel (000; 002 chapter 4): what is used in one layer alone stays in fast memory, all else moves between
 // intervals of layers, ahead of its use. What each rule of the papers became: docs/planners/sentinel.md.
 #pragma once

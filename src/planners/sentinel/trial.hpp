@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Test-and-trial (002 section 4.4.4): real steps decide for every interval whose tensors do not arrive in
 // time whether its kernels wait or use them in slow memory.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What Sentinel leaves to real steps (002 section 4.4.4): in some intervals kernels wait for migrations, and
 // only a step on the computer itself shows whether they should use the tensors in slow memory instead.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FaultHook: this process's handler of protection faults, in front of the one the program has.
 //
 // In scope means installed. The sink is asked about every fault on mapped memory that its protection forbids;

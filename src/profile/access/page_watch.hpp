@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PageWatch: counts which pages are read and written, by protecting them and taking the faults (000 section
 // 3.1, at user level).
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's program: describes a network of its own and trains it in a fifth of the memory it asks for, with
 // nothing but the installed headers.
 //

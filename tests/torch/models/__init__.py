@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference models. Each is built from a config, knows the names of its inputs, and says its loss."""
 from .bert import Bert
 from .dcgan import Dcgan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BERT (Devlin et al. 2019) with its masked language head; names of Hugging Face without the leading "bert."."""
 import torch
 import torch.nn.functional as F

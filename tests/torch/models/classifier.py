@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all image classifiers share: their inputs and their loss."""
 import torch.nn.functional as F
 from torch import nn

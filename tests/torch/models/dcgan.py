@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DCGAN (Radford et al. 2016), in the shape of the PyTorch example."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DenseNet-BC (Huang et al. 2017): torchvision's own, which can be built in any size."""
 from torchvision.models import DenseNet as TorchvisionDenseNet
 

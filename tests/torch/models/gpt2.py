@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GPT-2 (Radford et al. 2019); names of Hugging Face without the leading "transformer.", weights as nn.Linear [out, in]."""
 import torch
 import torch.nn.functional as F

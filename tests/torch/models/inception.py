@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Inception v4 (Szegedy et al. 2016), with timm's names for inception_v4.
 
 A block is written as its branches: a list of (channels, kernel, stride, padding) convolutions, or a pool. Every

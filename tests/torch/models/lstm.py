@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A language model of stacked LSTMs (Zaremba et al. 2014)."""
 import torch
 import torch.nn.functional as F

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MobileNet v1 (Howard et al. 2017)."""
 from torch import nn
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Residual networks (He et al. 2015), with the names of torchvision.
 
 Names: conv1.weight, bn1.*, layerS.B.convK.weight, layerS.B.bnK.*, layerS.0.downsample.0.weight,

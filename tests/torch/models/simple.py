@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small networks for first tests: a perceptron and a plain convolutional network."""
 from torch import nn
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VGG (Simonyan and Zisserman 2014), with the names of torchvision."""
 from torch import nn
 

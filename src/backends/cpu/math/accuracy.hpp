@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How often the largest logit of a row is the labelled one. Thread-safe.
 #pragma once
 

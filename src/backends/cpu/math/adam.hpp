@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adam (Kingma and Ba 2015) and AdamW (Loshchilov and Hutter 2019), as PyTorch defines them. One pass, in
 // place.
 #pragma once

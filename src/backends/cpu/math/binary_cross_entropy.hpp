@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Binary cross entropy of logits against one target for all, such as "real" or "made up" of an adversarial
 // network. Thread-safe; results do not depend on the number of threads.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Cross entropy of rows of logits against whole labels, averaged over the rows that have one.
 //
 // A label is a column, or kIgnoredLabel: such a row takes no part. Any other label throws logic_error before

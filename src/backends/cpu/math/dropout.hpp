@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout without a stored mask: which elements are kept follows from the key.
 #pragma once
 

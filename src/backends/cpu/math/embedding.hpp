@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rows of a table chosen by index, and the gradient of the table. Thread-safe; the caller owns all memory.
 #pragma once
 

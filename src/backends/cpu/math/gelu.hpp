@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Gaussian error linear unit (Hendrycks and Gimpel 2016). Elementwise, thread-safe; the number of threads
 // changes nothing.
 #pragma once

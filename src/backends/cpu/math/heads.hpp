@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Between the layout of a projection, [batch, sequence, parts x heads x width], and that of attention,
 // [batch, heads, sequence, width] for each part (queries, keys and values, say). Copies; thread-safe.
 #pragma once

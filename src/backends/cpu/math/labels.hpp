@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What every kernel that reads labels makes sure of first.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elementary functions as plain code without branches or tables, for use inside vectorised loops.
 //
 // Each is written for one lane; the loop around it makes it a vector. Errors are a few units in the last

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layer normalisation of rows (Ba et al. 2016), as PyTorch defines it: the variance is the biased one.
 //
 // Thread-safe. y, mean, reciprocal_deviation and dx do not depend on the number of threads; dgamma and dbeta

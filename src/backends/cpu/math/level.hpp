@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The instruction set that the loops of this folder run on, chosen while the program runs.
 //
 // A loop is written once, as a function object over a contiguous range. `run_at` keeps one copy of it per

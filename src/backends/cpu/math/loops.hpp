@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The three shapes of loop that kernels here are made of: over elements, over rows, and a sum. Each runs on
 // the team's threads and on the chosen level.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random numbers that are functions of (key, element index) and of nothing else: no state, so any element can
 // be made again, by any thread, in any order, and nothing about them needs to be stored.
 //

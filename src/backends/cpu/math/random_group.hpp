@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The random words of one group of elements, made side by side in vectors. For use inside kernels' loops.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/math/sgd.hpp"
 
 #include "backends/cpu/math/loops.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stochastic gradient descent with momentum and weight decay, as PyTorch defines it. One pass, in place.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names for the sizes that several kernels share. Every matrix is dense and row-major.
 #pragma once
 

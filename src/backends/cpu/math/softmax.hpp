@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Softmax over the last axis of [batch, rows, columns], as attention uses it: scaled, and masked where a row
 // must not see later columns.
 //

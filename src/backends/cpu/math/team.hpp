@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The one place where kernels of this folder meet OpenMP: its team of threads works through numbered pieces.
 //
 // The calling thread is a member of the team and returns when all pieces are done. Which pieces exist is the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configurations of a kernel (001 section 3.5 and 7.1.4): its implementations by where its operands lie.
 //
 // The number of tiers to the number of operands would be many: the operands beyond the few that take longest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The flow graph of one tensor (001 section 3.1, fig. 6; section 7.1.2).
 //
 // A tensor's state is the fastest tier it lies in and, perhaps, one slower tier with the same contents. With

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flow graph being wired: nodes by the state a tensor is in at a place in time, and edges between them.
 #pragma once
 

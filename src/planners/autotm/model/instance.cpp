@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "planners/autotm/model/instance.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AutoTM's placement problem (001 sections 3 and 7) as plain data, which its exact programs and any other
 // solver share.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers in comments are those of 001's equations. x_t,e: tensor t takes edge e of its flow graph; f_t,u:
 // its use u finds it in fast memory, or in a pool or a faster one (eq. 3; eq. 4 is the same of the edges that
 // stay there); d_k,c: kernel k

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AutoTM's integer programs (001 sections 3 and 7), solved exactly. They are the oracle of faster solvers.
 #pragma once
 

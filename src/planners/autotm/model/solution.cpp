@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a solution of an instance comes to: its time, its bytes, and where it puts what kernels use.
 #include <algorithm>
 #include <tuple>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes a solution of a placement problem as a plan.
 //
 // Between two kernels, first what moved beside the one before is waited for, then memory is given up, then

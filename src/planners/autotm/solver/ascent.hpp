@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Climbing to better multipliers of the placement problem (optim/subgradient_ascent.hpp). The units: what a
 // link is worth to its kernel, what memory is worth on average, and one for the overlap.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inequalities of the overlap that are found when shares of moves and configurations break them.
 //
 // What a step takes for a kernel and the moves beside it, max{time, moves}, is at least a charge for each

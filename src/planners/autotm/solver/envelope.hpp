@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a kernel and the moves beside it take at least, where only shares of its configurations and of the
 // moves are known: the least mean of max{time, moves} over all mixtures of a configuration and a set of moves
 // that have these shares. It is a small linear program, solved by the simplex method with columns made when

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Improves a placement by exchanges: a few tensors that compete for memory give it up and
 // choose anew, in another order. What comes out worse is undone.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fast solver of AutoTM's placement problem: a plan with a proof of how good it is, in moments.
 //
 // Taken alone a tensor's best path is a shortest one and a kernel's best configuration a minimum. What

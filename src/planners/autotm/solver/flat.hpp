@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A placement problem laid out for speed: the edges of all tensors in one array, memory in shares of the
 // fast tier's capacity, and only what couples tensors with kernels.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A solution being improved: one tensor at a time takes the path that is best given all others.
 //
 // The best path is a shortest one, over the edges that fit beside the others. What it costs is a

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a placement begins: every tensor takes as little as it can, and where that is too much for some row,
 // goes where there is room.
 #include "planners/autotm/solver/placement.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a placement holds: memory of each row, the places of links, configurations, moves beside kernels.
 #include "planners/autotm/solver/placement.hpp"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The linear relaxation of the placement problem by primal-dual steps, for multipliers close to the best.
 //
 // Subgradient steps follow one path and one configuration at a time and stall; here shares of paths and of

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The overlap's inequalities among the primal-dual steps: each has a weight, those of a kernel at most 1
 // together.
 #include <algorithm>

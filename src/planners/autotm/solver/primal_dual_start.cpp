@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where the primal-dual steps begin, and how long they are in each coordinate.
 #include <algorithm>
 #include <limits>

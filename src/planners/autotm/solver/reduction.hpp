@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A placement problem made smaller for bounds: every solution of the whole problem is one of the smaller, and
 // takes no more time in it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The placement problem, relaxed with multipliers: a lower bound of every solution's time, for any of them.
 //
 // With mu for memory, lambda for links, nu for overlap and xi for haste the bound is the sum of

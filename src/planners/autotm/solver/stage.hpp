@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The relaxation of one reduced problem, on the way from first multipliers to good ones and to shares of
 // paths.
 //
