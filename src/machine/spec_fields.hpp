@@ -10,8 +10,8 @@
 
 namespace terrace::spec {
 
-constexpr std::array kKinds{TierKind::dram, TierKind::numa,     TierKind::dax,
-                            TierKind::file, TierKind::emulated, TierKind::fake};
+constexpr std::array kKinds{TierKind::dram,     TierKind::numa, TierKind::dax,  TierKind::file,
+                            TierKind::emulated, TierKind::fake, TierKind::cuda, TierKind::pinned};
 
 constexpr bool has_path(TierKind kind) { return kind == TierKind::dax || kind == TierKind::file; }
 
@@ -44,6 +44,7 @@ constexpr std::array kOptions{
     Option{"pool", &TierSpec::force_pool, bits(TierKind::file)},
     Option{"buffered", &TierSpec::buffered, bits(TierKind::file)},
     Option{"blocks", &TierSpec::blocks, bits(TierKind::fake)},
+    Option{"device", &TierSpec::on_device, bits(TierKind::fake)},
     Option{"block", &TierSpec::block, bits(TierKind::file, TierKind::fake)},
     Option{"depth", &TierSpec::depth, bits(TierKind::file), 4096},
     Option{"threads", &TierSpec::threads, kEveryKind, 256},

@@ -15,7 +15,7 @@ namespace {
 using namespace literals;
 
 constexpr Bytes kMostCapacity = 1024_TiB * 1024;
-constexpr unsigned kMostNode = 1023, kMostWeight = 1000;
+constexpr unsigned kMostNode = 1023, kMostWeight = 1000, kMostGpu = 1023;
 
 Error bad(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
@@ -33,6 +33,10 @@ std::string_view example(TierKind kind) {
       return "emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns";
     case TierKind::fake:
       return "fake:1MiB";
+    case TierKind::cuda:
+      return "cuda:0:100GiB";
+    case TierKind::pinned:
+      return "pinned:64GiB";
   }
   return {};
 }
@@ -109,9 +113,12 @@ Result<Parts> split(TierKind kind, std::string_view spec, std::string_view rest)
       return bad(fmt::format("the path of '{}' holds a zero byte", spec));
     return *parts;
   }
-  if (kind == TierKind::numa) {
+  if (kind == TierKind::numa || kind == TierKind::cuda) {
     const std::size_t colon = rest.find(':');
-    if (colon == rest.npos) return missing("list of nodes followed by a size");
+    if (colon == rest.npos) {
+      return missing(kind == TierKind::numa ? "list of nodes followed by a size"
+                                            : "number of a GPU followed by a size");
+    }
     const Parts parts = split_at(rest, colon);
     return parts.size.empty() ? Result<Parts>{missing("size")} : parts;
   }
@@ -161,6 +168,13 @@ Result<std::vector<NodeWeight>> read_nodes(std::string_view text) {
     if (plus == rest.size()) return nodes;
     rest.remove_prefix(plus + 1);
   }
+}
+
+Result<unsigned> read_gpu(std::string_view text) {
+  const auto gpu = read_count(text, 0, kMostGpu);
+  if (gpu) return *gpu;
+  return bad(fmt::format("'{}' is not the number of a GPU, 0 to {}: write it like {}", text, kMostGpu,
+                         example(TierKind::cuda)));
 }
 
 // ---- Options
@@ -262,6 +276,11 @@ Result<void> require_rates(std::string_view text, const TierSpec& spec) {
   return {};
 }
 
+Result<void> require_one_shape(std::string_view text, const TierSpec& spec) {
+  if (!spec.on_device || (!spec.blocks && spec.block.count == 0)) return {};
+  return bad(fmt::format("'{}' asks for blocks on a device: leave one of them out", text));
+}
+
 }  // namespace
 
 Result<TierSpec> parse_tier_spec(std::string_view text) {
@@ -282,7 +301,13 @@ Result<TierSpec> parse_tier_spec(std::string_view text) {
     if (!nodes) return nodes.error();
     spec.nodes = std::move(*nodes);
   }
+  if (*kind == TierKind::cuda) {
+    const auto gpu = read_gpu(parts->where);
+    if (!gpu) return gpu.error();
+    spec.gpu = *gpu;
+  }
   if (const auto done = read_options(parts->options, spec); !done) return done.error();
+  if (const auto done = require_one_shape(text, spec); !done) return done.error();
   if (const auto done = require_rates(text, spec); !done) return done.error();
   return spec;
 }

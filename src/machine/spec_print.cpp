@@ -46,6 +46,10 @@ std::string_view to_string(TierKind kind) {
       return "emulated";
     case TierKind::fake:
       return "fake";
+    case TierKind::cuda:
+      return "cuda";
+    case TierKind::pinned:
+      return "pinned";
   }
   return "unknown";
 }
@@ -54,6 +58,7 @@ std::string to_string(const TierSpec& spec) {
   std::string text{to_string(spec.kind)};
   if (spec::has_path(spec.kind)) text += ":" + spec.path;
   if (spec.kind == TierKind::numa) text += ":" + node_list(spec.nodes);
+  if (spec.kind == TierKind::cuda) text += fmt::format(":{}", spec.gpu);
   text += ":" + to_string(spec.capacity);
   for (const spec::Option& option : spec::kOptions) {
     if (option.valid_for(spec.kind)) text += option_text(option, spec);

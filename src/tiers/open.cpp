@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "terrace/tier.hpp"
+#include "tiers/cuda.hpp"
 #include "tiers/dax.hpp"
 #include "tiers/emulated.hpp"
 #include "tiers/fake.hpp"
@@ -41,6 +42,10 @@ Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {
       return make_emulated_tier(spec, steady_clock());
     case TierKind::fake:
       return open_fake_tier(spec);
+    case TierKind::cuda:
+      return open_cuda_tier(spec);
+    case TierKind::pinned:
+      return open_pinned_tier(spec);
   }
   return Error{ErrorCode::invalid_argument, "the spec's kind is not one of TierKind"};
 }
