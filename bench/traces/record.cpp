@@ -64,7 +64,7 @@ void fill_inputs(Trainer& trainer, const Graph& graph) {
   }
 }
 
-/// The instructions of a step, in the order in which the executed step passed them.
+/// Returns the instructions of a step in the order in which the executed step passed them.
 std::vector<std::size_t> executed_order(const Plan& plan, const Timeline& timeline) {
   if (timeline.instructions.size() != plan.instructions.size())
     throw std::logic_error("the step did not execute the program's plan");

@@ -121,6 +121,11 @@ class Net {
   /// The mean over all elements, which all should be `target`.
   Value binary_cross_entropy(Value logits, float target, float weight = 1);
 
+  /// Appends any operation of the table whose first output has this shape, so that a new operation needs no
+  /// function here. Further outputs, and weights of its own, are for functions of this class.
+  Value apply(Operation operation, const std::vector<Value>& inputs, const Shape& shape,
+              const OperationAttributes& attributes = {});
+
   Value reshape(Value x, const Shape& shape) const;
   /// [first extent, all the others]
   Value flatten(Value x) const;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,9 @@ struct PlanRequest {
   std::vector<Bytes> budget;  ///< one for each tier, none above its capacity
   std::uint64_t seed = 0;
   std::map<std::string, std::string> options = {};  ///< of the planner, by name
+  /// A planner that searches ends soon after a stop is requested, with the best plan it has. Planners read no
+  /// clock: a caller who wants to wait for so many seconds requests the stop then.
+  std::stop_token stop = {};
 };
 
 }  // namespace terrace

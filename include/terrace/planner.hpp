@@ -2,6 +2,7 @@
 // is none. Every planner's plan passes the verifier.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -26,5 +27,10 @@ Result<void> check_planner(std::string_view planner);
 /// `sentinel+reserve=off+interval=4`; those of the request come first. An unknown planner fails with the
 /// closest names, a budget below the least with the kernel that needs most and the bytes missing.
 Result<Plan> make_plan(std::string_view planner, const PlanRequest& request);
+
+/// The same with a planner that is in no table. `plan` is given the request with every kernel narrowed to the
+/// variant that was chosen for it, and must return a plan that the verifier accepts for that request.
+Result<Plan> make_plan_by(const std::function<Result<Plan>(const PlanRequest&)>& plan, std::string_view name,
+                          const PlanRequest& request);
 
 }  // namespace terrace

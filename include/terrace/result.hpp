@@ -18,6 +18,7 @@ enum class ErrorCode {
   pinned,            ///< an object in the way is pinned and may not move
   retired,           ///< the object was declared dead
   unsupported,       ///< this computer or this build does not offer it
+  stopped,           ///< a stop was requested before the work was done
   inconsistent,      ///< a check of the library's own state failed, which is a bug in the library
 };
 

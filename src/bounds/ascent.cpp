@@ -20,32 +20,34 @@ constexpr std::uint64_t kFewBounds = 50;
 constexpr double kWeights[] = {0, 0.4, 1};
 
 /// What does not push a price out of its range.
-double pull(double price, double broken) { return price <= 0 && broken < 0 ? 0 : broken; }
+double pull(double multiplier, double subgradient) {
+  return multiplier <= 0 && subgradient < 0 ? 0 : subgradient;
+}
 
 }  // namespace
 
-Ascent::Ascent(const Problem& problem, Again again)
+Ascent::Ascent(const Problem& problem, Recompute recompute)
     : problem_(problem),
-      again_(again),
+      recompute_(recompute),
       relaxation_(problem),
-      prices_(problem),
-      best_prices_(problem),
+      multipliers_(problem),
+      best_multipliers_(problem),
       best_(problem.compute),
       slip_(kFirstSlip) {
-  kinds_ = {{&Prices::memory, &Relaxation::Broken::memory},
-            {&Prices::operand, &Relaxation::Broken::operand},
-            {&Prices::out, &Relaxation::Broken::out},
-            {&Prices::in, &Relaxation::Broken::in},
-            {&Prices::pause_out, &Relaxation::Broken::pause_out},
-            {&Prices::pause_in, &Relaxation::Broken::pause_in}};
+  kinds_ = {{&Multipliers::memory, &Relaxation::Subgradient::memory},
+            {&Multipliers::operand, &Relaxation::Subgradient::operand},
+            {&Multipliers::out, &Relaxation::Subgradient::out},
+            {&Multipliers::in, &Relaxation::Subgradient::in},
+            {&Multipliers::pause_out, &Relaxation::Subgradient::pause_out},
+            {&Multipliers::pause_in, &Relaxation::Subgradient::pause_in}};
 }
 
 double Ascent::take() {
-  latest_ = relaxation_.bound(prices_, again_);
+  latest_ = relaxation_.bound(multipliers_, recompute_);
   ++taken_;
   if (latest_ > best_) {
     best_ = latest_;
-    best_prices_ = prices_;
+    best_multipliers_ = multipliers_;
     stalled_ = 0;
   } else if (++stalled_ == kPatience) {
     stalled_ = 0;
@@ -57,32 +59,33 @@ double Ascent::take() {
 
 /// Halves between a price of memory that is too low for what is there and one that is too high.
 void Ascent::look_from(std::uint32_t moment, double out, double in, int halvings) {
-  prices_ = Prices(problem_);
+  multipliers_ = Multipliers(problem_);
   const std::uint32_t here = problem_.block_of[moment];
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
-    prices_.out[b] = b <= here ? out : 0;
-    prices_.in[b] = b >= here ? in : 0;
+    multipliers_.out[b] = b <= here ? out : 0;
+    multipliers_.in[b] = b >= here ? in : 0;
   }
-  prices_.limit(problem_);  // both directions have a price in the block that is looked from
+  multipliers_.limit(problem_);  // both directions have a price in the block that is looked from
   // A pause that copies take up would let things be computed again for nothing.
-  if (again_ == Again::yes) prices_.pause_out = prices_.out, prices_.pause_in = prices_.in;
+  if (recompute_ == Recompute::yes)
+    multipliers_.pause_out = multipliers_.out, multipliers_.pause_in = multipliers_.in;
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
     const BoundKernel& kernel = problem_.kernels[k];
-    const double weight = 1 - prices_.weight(problem_, problem_.block_of[k], Part::run);
-    for (std::uint32_t i = kernel.operands; i < kernel.operands_end; ++i) prices_.operand[i] *= weight;
+    const double weight = 1 - multipliers_.weight(problem_, problem_.block_of[k], Part::run);
+    for (std::uint32_t i = kernel.operands; i < kernel.operands_end; ++i) multipliers_.operand[i] *= weight;
   }
-  double& price = prices_.memory[moment];
+  double& price = multipliers_.memory[moment];
   double low = 0, high = problem_.out.busy + problem_.in.busy;
   for (int i = 0; i < halvings; ++i) {
     price = (low + high) / 2;
     take();
-    (relaxation_.broken().memory[moment] > 0 ? low : high) = price;
+    (relaxation_.subgradient().memory[moment] > 0 ? low : high) = price;
   }
 }
 
 void Ascent::set_units() {
   double most = 0;
-  for (const double price : best_prices_.memory) most = std::max(most, price);
+  for (const double price : best_multipliers_.memory) most = std::max(most, price);
   if (most == 0)
     most = problem_.out.busy + problem_.in.busy;  // no single moment proves more than the kernels
   kinds_[0].unit.assign(problem_.moments(), kMemoryShare * most);
@@ -98,7 +101,7 @@ void Ascent::set_units() {
 void Ascent::climb(std::uint64_t bounds) {
   if (problem_.moments() == 0 || (!problem_.linked && !problem_.addressable)) return;
   take();
-  const auto& live = relaxation_.broken().memory;
+  const auto& live = relaxation_.subgradient().memory;
   const auto peak = std::max_element(live.begin(), live.end());
   if (*peak <= 0) return;
   look_around(static_cast<std::uint32_t>(peak - live.begin()),
@@ -108,7 +111,7 @@ void Ascent::climb(std::uint64_t bounds) {
 
 void Ascent::climb_from(const Ascent& other, std::uint64_t bounds) {
   if (other.best_ <= problem_.compute) return climb(bounds);
-  best_prices_ = other.best_prices_;
+  best_multipliers_ = other.best_multipliers_;
   walk(bounds);
 }
 
@@ -125,7 +128,7 @@ void Ascent::look_around(std::uint32_t moment, int halvings) {
 
 void Ascent::walk(std::uint64_t bounds) {
   set_units();
-  prices_ = best_prices_;
+  multipliers_ = best_multipliers_;
   stalled_ = 0;
   factor_ = 1;
   while (taken_ < bounds) {
@@ -141,15 +144,16 @@ void Ascent::step() {
   if (square <= 0) return;
   const double hoped = best_ + kHope * (best_ - problem_.compute) + 1e-3 * problem_.compute;
   for (Kind& kind : kinds_) move(kind, factor_ * (hoped - latest_) / square);
-  prices_.limit(problem_);
+  multipliers_.limit(problem_);
 }
 
 /// The square of the direction's length.
 double Ascent::measure(Kind& kind) {
-  const std::vector<double>&prices = prices_.*kind.prices, &broken = relaxation_.broken().*kind.broken;
+  const std::vector<double>&multipliers = multipliers_.*kind.multipliers,
+        &subgradient = relaxation_.subgradient().*kind.subgradient;
   double sum = 0;
   for (std::size_t i = 0; i < kind.unit.size(); ++i) {
-    const double force = kind.unit[i] * pull(prices[i], broken[i]), square = force * force;
+    const double force = kind.unit[i] * pull(multipliers[i], subgradient[i]), square = force * force;
     kind.mean[i] += (square - kind.mean[i]) / steps_;
     if (square > 0) sum += square / std::sqrt(kind.mean[i]);
   }
@@ -157,12 +161,12 @@ double Ascent::measure(Kind& kind) {
 }
 
 void Ascent::move(Kind& kind, double length) {
-  const std::vector<double>& broken = relaxation_.broken().*kind.broken;
-  std::vector<double>& prices = prices_.*kind.prices;
+  const std::vector<double>& subgradient = relaxation_.subgradient().*kind.subgradient;
+  std::vector<double>& multipliers = multipliers_.*kind.multipliers;
   for (std::size_t i = 0; i < kind.unit.size(); ++i) {
     const double scale = kind.mean[i] > 0 ? kind.unit[i] * kind.unit[i] / std::sqrt(kind.mean[i]) : 0;
-    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * scale * broken[i];
-    prices[i] = std::max(0.0, prices[i] + kind.velocity[i]);
+    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * scale * subgradient[i];
+    multipliers[i] = std::max(0.0, multipliers[i] + kind.velocity[i]);
   }
 }
 

@@ -14,7 +14,7 @@ namespace terrace::bounds {
 class Ascent {
  public:
   /// For plans that compute things again, or do not.
-  Ascent(const Problem& problem, Again again);
+  Ascent(const Problem& problem, Recompute recompute);
 
   /// So many bounds are taken in all; fewer where everything fits.
   void climb(std::uint64_t bounds);
@@ -23,13 +23,13 @@ class Ascent {
 
   double bound() const { return best_; }
   /// Those of the best bound.
-  const Prices& prices() const { return best_prices_; }
+  const Multipliers& multipliers() const { return best_multipliers_; }
 
  private:
   /// The prices of one kind of coupling.
   struct Kind {
-    std::vector<double> Prices::*prices;
-    std::vector<double> Relaxation::Broken::*broken;
+    std::vector<double> Multipliers::*multipliers;
+    std::vector<double> Relaxation::Subgradient::*subgradient;
     std::vector<double> unit = {};
     std::vector<double> mean = {};  ///< of the squares of its pulls in that unit, over all steps
     std::vector<double> velocity = {};
@@ -45,9 +45,9 @@ class Ascent {
   void move(Kind& kind, double length);
 
   const Problem& problem_;
-  Again again_;
+  Recompute recompute_;
   Relaxation relaxation_;
-  Prices prices_, best_prices_;
+  Multipliers multipliers_, best_multipliers_;
   double best_ = 0, latest_ = 0;
   std::uint64_t taken_ = 0;
   std::vector<Kind> kinds_;

@@ -13,6 +13,7 @@
 
 #include "bounds/ascent.hpp"
 #include "graph/variant.hpp"
+#include "plan/region_size.hpp"
 #include "plan/step_uses.hpp"
 #include "terrace/bounds.hpp"
 
@@ -192,9 +193,7 @@ Seconds with_recomputing(const View& view, const Way& out, const Way& in, const 
 
 LeastBudget least_budget(const Graph& graph, const Machine& machine) {
   if (may_run_elsewhere(machine)) return {};
-  const auto size = [&](TensorId tensor) {
-    return round_up(graph[tensor].bytes, machine.tiers[0].granularity);
-  };
+  const auto size = [&](TensorId tensor) { return region_size(graph[tensor], machine.tiers[0]); };
   const StepUses uses(graph);
   // Inputs are filled before the step and have their places again after it, beside the results; a result that
   // is kept from step to step is at hand after every step.
@@ -255,7 +254,7 @@ void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bou
   const bounds::Problem problem(request, clock, small ? kManyBlocks : bounds::kBlocks);
   const std::uint64_t steps =
       std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
-  bounds::Ascent any(problem, bounds::Again::yes), once(problem, bounds::Again::no);
+  bounds::Ascent any(problem, bounds::Recompute::yes), once(problem, bounds::Recompute::no);
   any.climb(steps);
   if (steps > kLeast) {
     once.climb(steps / 2);

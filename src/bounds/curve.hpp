@@ -14,7 +14,7 @@ namespace terrace {
 class BoundCurve {
  public:
   /// Borrows the profile. The budget of tier 0 does not matter.
-  BoundCurve(const PlanRequest& request, bounds::Again again);
+  BoundCurve(const PlanRequest& request, bounds::Recompute recompute);
   BoundCurve(const BoundCurve&) = delete;
   BoundCurve& operator=(const BoundCurve&) = delete;
 
@@ -31,8 +31,8 @@ class BoundCurve {
   KernelClock clock_;
   bounds::Problem problem_;
   bounds::Relaxation relaxation_;
-  bounds::Again again_;
-  std::vector<bounds::Prices> prices_;
+  bounds::Recompute recompute_;
+  std::vector<bounds::Multipliers> multipliers_;
 };
 
 }  // namespace terrace

@@ -15,13 +15,13 @@ namespace terrace::bounds {
 /// computed again.
 enum class Part : std::uint8_t { run, pause };
 
-struct Prices {
+struct Multipliers {
   std::vector<double> memory;   ///< >= 0, by kernel: of a byte of tier 0
   std::vector<double> operand;  ///< >= 0, by operand, in seconds of its kernel's own weight
   std::vector<double> out, in;  ///< >= 0, by block: of a second that a link is busy beside kernels
   std::vector<double> pause_out, pause_in;  ///< the same in pauses
 
-  explicit Prices(const Problem& problem);
+  explicit Multipliers(const Problem& problem);
   /// What of a part of a block's time links take up by these prices: at most one.
   double weight(const Problem& problem, std::uint32_t block, Part part) const;
   /// Brings weights down to one where they are more.
@@ -29,11 +29,11 @@ struct Prices {
 };
 
 /// Whether what is not kept may be computed again.
-enum class Again { no, yes };
+enum class Recompute { no, yes };
 
 /// The problem at some prices, all in seconds for a byte.
-struct Priced {
-  Priced(const Problem& problem, const Prices& prices);
+struct UnitCosts {
+  UnitCosts(const Problem& problem, const Multipliers& multipliers);
   double hold(std::uint32_t first, std::uint32_t end) const { return until[end] - until[first]; }
 
   std::vector<double> until;                ///< of memory at all moments before this one
@@ -56,8 +56,8 @@ struct Priced {
 };
 
 /// Where a value is.
-enum Place : std::uint8_t { kFast, kBoth, kSlow };
-constexpr std::size_t kPlaces = 3;
+enum Location : std::uint8_t { kFast, kBoth, kSlow };
+constexpr std::size_t kLocations = 3;
 
 /// What happens to a value between two uses.
 enum class Passage : std::uint8_t {
@@ -68,27 +68,27 @@ enum class Passage : std::uint8_t {
   leaves,
   comes,
   goes_round,
-  made_again,
-  made_again_comes,   ///< in slower memory, and copied in
-  made_again_stored,  ///< in fast memory, and copied out
-  stays_made_again,   ///< in slower memory, too
+  recomputed,
+  recomputed_comes,   ///< in slower memory, and copied in
+  recomputed_stored,  ///< in fast memory, and copied out
+  stays_recomputed,   ///< in slower memory, too
 };
 
 /// When something is best done: its price for a byte, the block, until or from which moment the byte is in
 /// fast memory because of it, and what share of it is done beside kernels: the rest is in pauses.
 struct When {
-  double price = std::numeric_limits<double>::infinity();
+  double cost = std::numeric_limits<double>::infinity();
   std::uint32_t block = 0, moment = 0;
   double beside = 0;
 
   void offer(const When& other) {
-    if (other.price < price) *this = other;
+    if (other.cost < cost) *this = other;
   }
 };
 
 /// What making a value again takes, for a byte. A kernel that works in place needs the value it wrote over
 /// first: where kernels use tier 0 alone, that one was gone from there, and is made again or copied in, too.
-struct Making {
+struct Recomputation {
   double seconds = std::numeric_limits<double>::infinity();  ///< of the kernel that wrote it
   double slow_seconds = seconds;                             ///< the same where it writes to slower memory
   double before = 0;                                         ///< the price of what it wrote over
@@ -97,28 +97,28 @@ struct Making {
 };
 
 /// Between two uses.
-struct Gap {
+struct Interim {
   std::uint32_t first = 0, end = 0;  ///< moments
   double stay = 0;
   When stored;  ///< copied out without leaving
   When out;     ///< copied out, then or before, and gone
   When in;
-  When again, again_slow;
+  When recompute, recompute_slow;
   When weight;  ///< the least of what is computed again, since the value was written
-  Making making;
-  bool again_is_copied = false;  ///< into slower memory, from fast memory where it was made again
+  Recomputation recomputation;
+  bool recompute_is_copied = false;  ///< into slower memory, from fast memory where it was made again
 };
 
 /// How a tensor comes to one of its uses, or to the step's end, from the one before or the step's start.
 struct Arrival {
   Passage passage = Passage::overwritten;
-  Place from = kFast, to = kFast;  ///< `to`: where the use finds it, or where it is written
+  Location from = kFast, to = kFast;  ///< `to`: where the use finds it, or where it is written
 };
 
 struct TensorPath {
-  double price = 0;               ///< of the tensor
+  double cost = 0;                ///< of the tensor
   When cheapest_in;               ///< of all blocks, whatever memory it takes
-  std::vector<Gap> gaps;          ///< before each use, then before the step's end
+  std::vector<Interim> interims;  ///< before each use, then before the step's end
   std::vector<Arrival> arrivals;  ///< by use; of a persistent tensor one more for the step's end
 };
 
@@ -127,32 +127,32 @@ struct TensorPath {
 template <class Sink>
 void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath& path, Sink&& sink) {
   for (std::size_t i = 0; i < path.arrivals.size(); ++i) {
-    const Gap& gap = path.gaps[i];
+    const Interim& interim = path.interims[i];
     const Arrival& arrival = path.arrivals[i];
     const Passage by = arrival.passage;
-    if (by == Passage::stays || by == Passage::stays_stored || by == Passage::stays_made_again)
-      sink.hold(gap.first, gap.end);
-    if (by == Passage::stays_stored) sink.copy_out(gap.stored);
+    if (by == Passage::stays || by == Passage::stays_stored || by == Passage::stays_recomputed)
+      sink.hold(interim.first, interim.end);
+    if (by == Passage::stays_stored) sink.copy_out(interim.stored);
     if (by == Passage::leaves || by == Passage::goes_round) {
-      sink.hold(gap.first, gap.out.moment);
-      sink.copy_out(gap.out);
+      sink.hold(interim.first, interim.out.moment);
+      sink.copy_out(interim.out);
     }
-    if (by == Passage::comes || by == Passage::goes_round || by == Passage::made_again_comes) {
-      sink.hold(gap.in.moment, gap.end);
-      sink.copy_in(gap.in);
+    if (by == Passage::comes || by == Passage::goes_round || by == Passage::recomputed_comes) {
+      sink.hold(interim.in.moment, interim.end);
+      sink.copy_in(interim.in);
     }
     const auto make = [&](const When& when) {
-      const bool slow = &when == &gap.again_slow && !gap.again_is_copied;
-      const double own = slow ? gap.making.slow_seconds : gap.making.seconds;
-      sink.again(when.block, (own + gap.making.before_seconds) * tensor.bytes);
-      if (&when == &gap.again_slow && gap.again_is_copied) sink.copy_out(gap.stored);
-      if (gap.making.copies) sink.copy_in(path.cheapest_in);
+      const bool slow = &when == &interim.recompute_slow && !interim.recompute_is_copied;
+      const double own = slow ? interim.recomputation.slow_seconds : interim.recomputation.seconds;
+      sink.recompute(when.block, (own + interim.recomputation.before_seconds) * tensor.bytes);
+      if (&when == &interim.recompute_slow && interim.recompute_is_copied) sink.copy_out(interim.stored);
+      if (interim.recomputation.copies) sink.copy_in(path.cheapest_in);
     };
-    if (by == Passage::made_again_comes || by == Passage::stays_made_again) make(gap.again_slow);
-    if (by == Passage::made_again_stored) sink.copy_out(gap.stored);
-    if (by == Passage::made_again || by == Passage::made_again_stored) {
-      const When& when = arrival.to == kSlow ? gap.again_slow : gap.again;
-      sink.hold(when.moment, gap.end);
+    if (by == Passage::recomputed_comes || by == Passage::stays_recomputed) make(interim.recompute_slow);
+    if (by == Passage::recomputed_stored) sink.copy_out(interim.stored);
+    if (by == Passage::recomputed || by == Passage::recomputed_stored) {
+      const When& when = arrival.to == kSlow ? interim.recompute_slow : interim.recompute;
+      sink.hold(when.moment, interim.end);
       make(when);
     }
     if (i == tensor.uses_end - tensor.uses) break;  // the step's end
@@ -166,12 +166,12 @@ class Paths {
  public:
   explicit Paths(const Problem& problem) : problem_(problem) {}
   /// No arrivals where there is no way. Valid until the next call.
-  const TensorPath& cheapest(const BoundTensor& tensor, const Prices& prices, const Priced& priced,
-                             Again again);
+  const TensorPath& cheapest(const BoundTensor& tensor, const Multipliers& multipliers,
+                             const UnitCosts& unit_costs, Recompute recompute);
 
  private:
-  using Costs = std::array<double, kPlaces>;
-  using Arrivals = std::array<Arrival, kPlaces>;  ///< by where the value is after the use
+  using Costs = std::array<double, kLocations>;
+  using Arrivals = std::array<Arrival, kLocations>;  ///< by where the value is after the use
 
   /// Where a gap begins: after a use, or when the step starts.
   struct Begin {
@@ -179,18 +179,19 @@ class Paths {
     std::uint32_t can_come = 0;  ///< the first beside which it can come: already the use, if that only reads
     When stored;                 ///< the cheapest copy out so far
     When weight;                 ///< the least of what is computed again so far
-    Making making;
+    Recomputation recomputation;
   };
-  Gap gap(const Begin& begin, std::uint32_t until, const Priced& priced) const;
-  void leave(const Begin& begin, std::uint32_t until, const Priced& priced, Gap& gap) const;
-  void come(const Begin& begin, std::uint32_t until, const Priced& priced, Gap& gap) const;
-  Making make(const BoundTensor& tensor, const BoundUse& use, const Making& before,
-              const Priced& priced) const;
-  void find_gaps(const BoundTensor& tensor, const Priced& priced, Again again);
-  void try_start(const BoundTensor& tensor, const Costs& start, const Prices& prices, const Priced& priced);
-  Costs use(const BoundTensor& tensor, const BoundUse& use, const Costs& before, const Gap& gap,
-            const Prices& prices, const Priced& priced, Arrivals& arrivals) const;
-  void trace(std::size_t uses, Place last);
+  Interim interim(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs) const;
+  void leave(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs, Interim& interim) const;
+  void come(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs, Interim& interim) const;
+  Recomputation make(const BoundTensor& tensor, const BoundUse& use, const Recomputation& before,
+                     const UnitCosts& unit_costs) const;
+  void find_interims(const BoundTensor& tensor, const UnitCosts& unit_costs, Recompute recompute);
+  void try_start(const BoundTensor& tensor, const Costs& start, const Multipliers& multipliers,
+                 const UnitCosts& unit_costs);
+  Costs use(const BoundTensor& tensor, const BoundUse& use, const Costs& before, const Interim& interim,
+            const Multipliers& multipliers, const UnitCosts& unit_costs, Arrivals& arrivals) const;
+  void trace(std::size_t uses, Location last);
 
   const Problem& problem_;
   TensorPath best_;

@@ -37,8 +37,8 @@ struct BoundUse {
   bool reads = false, writes = false;
   bool slow = false;               ///< it may be used in slower memory
   std::uint32_t operand = kNever;  ///< its price there; none: it costs nothing
-  double again = 0;                ///< seconds that computing again what it wrote takes at least
-  double again_slow = 0;           ///< the same where it is written to slower memory
+  double recompute = 0;            ///< seconds that computing again what it wrote takes at least
+  double recompute_slow = 0;       ///< the same where it is written to slower memory
 };
 
 struct BoundTensor {

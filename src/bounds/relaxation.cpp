@@ -22,8 +22,8 @@ struct Relaxation::Taker {
   double bytes;
   void hold(std::uint32_t first, std::uint32_t end) const {
     if (first >= end) return;
-    to.broken_.memory[first] += bytes;
-    to.broken_.memory[end] -= bytes;
+    to.subgradient_.memory[first] += bytes;
+    to.subgradient_.memory[end] -= bytes;
   }
   void copy_out(const When& when) const {
     to.run_[when.block].out += when.beside * bytes;
@@ -33,41 +33,41 @@ struct Relaxation::Taker {
     to.run_[when.block].in += when.beside * bytes;
     to.pause_[when.block].in += (1 - when.beside) * bytes;
   }
-  void again(std::uint32_t block, double seconds) const { to.pause_[block].kernels += seconds; }
-  void slow(std::uint32_t operand) const { to.broken_.operand[operand] += 1; }
+  void recompute(std::uint32_t block, double seconds) const { to.pause_[block].kernels += seconds; }
+  void slow(std::uint32_t operand) const { to.subgradient_.operand[operand] += 1; }
 };
 
 Relaxation::Relaxation(const Problem& problem) : problem_(problem), paths_(problem) {}
 
-double Relaxation::bound(const Prices& prices, Again again) {
-  const Priced priced(problem_, prices);
-  broken_.memory.assign(problem_.moments() + 1, 0);
-  broken_.operand.assign(problem_.operands.size(), 0);
+double Relaxation::bound(const Multipliers& multipliers, Recompute recompute) {
+  const UnitCosts unit_costs(problem_, multipliers);
+  subgradient_.memory.assign(problem_.moments() + 1, 0);
+  subgradient_.operand.assign(problem_.operands.size(), 0);
   run_.assign(problem_.blocks(), {});
   pause_.assign(problem_.blocks(), {});
   double sum = 0;
   for (std::uint32_t k = 0; k < problem_.moments(); ++k) {
-    sum += add_kernel(k, prices, priced.weight[problem_.block_of[k]]);
+    sum += add_kernel(k, multipliers, unit_costs.weight[problem_.block_of[k]]);
   }
   for (const BoundTensor& tensor : problem_.tensors) {
-    const TensorPath& path = paths_.cheapest(tensor, prices, priced, again);
+    const TensorPath& path = paths_.cheapest(tensor, multipliers, unit_costs, recompute);
     if (path.arrivals.empty()) return 0;  // there is no plan
-    sum += path.price;
+    sum += path.cost;
     follow(problem_, tensor, path, Taker{*this, tensor.bytes});
   }
-  const double rent = priced.until.back() * problem_.capacity;
-  settle(prices);
+  const double rent = unit_costs.until.back() * problem_.capacity;
+  settle(multipliers);
   return sum - rent - kRounding * (problem_.compute + std::abs(sum) + rent);
 }
 
 /// Its time less the prices of those of its operands that it would have in slower memory. What is not there
 /// fits in fast memory.
-double Relaxation::add_kernel(std::uint32_t k, const Prices& prices, double weight) {
+double Relaxation::add_kernel(std::uint32_t k, const Multipliers& multipliers, double weight) {
   const BoundKernel& kernel = problem_.kernels[k];
   const std::uint32_t count = kernel.operands_end - kernel.operands;
-  if (count > kFewOperands) return add_large_kernel(k, prices, weight);
+  if (count > kFewOperands) return add_large_kernel(k, multipliers, weight);
   struct Set {
-    double slow = 0, price = 0, bytes = 0;
+    double slow = 0, cost = 0, bytes = 0;
   };
   std::array<Set, 1U << kFewOperands> sets;
   double all = 0;
@@ -80,25 +80,26 @@ double Relaxation::add_kernel(std::uint32_t k, const Prices& prices, double weig
       const Set& rest = sets[set & (set - 1)];
       const std::uint32_t i = kernel.operands + static_cast<std::uint32_t>(std::countr_zero(set));
       const SlowOperand& operand = problem_.operands[i];
-      sets[set] = {rest.slow + operand.seconds, rest.price + prices.operand[i], rest.bytes + operand.bytes};
+      sets[set] = {rest.slow + operand.seconds, rest.cost + multipliers.operand[i],
+                   rest.bytes + operand.bytes};
     }
     if (all - sets[set].bytes > problem_.capacity) continue;
-    const double takes = std::max(kernel.fast, sets[set].slow), value = weight * takes - sets[set].price;
+    const double takes = std::max(kernel.fast, sets[set].slow), value = weight * takes - sets[set].cost;
     if (value < best) best = value, time = takes, chosen = set;
   }
   for (std::uint32_t i = 0; i < count; ++i) {
-    if ((chosen >> i & 1U) != 0) broken_.operand[kernel.operands + i] -= 1;
+    if ((chosen >> i & 1U) != 0) subgradient_.operand[kernel.operands + i] -= 1;
   }
   run_[problem_.block_of[k]].kernels += time;
   return best;
 }
 
 /// With fractions of operands, the best paid for their time first.
-double Relaxation::add_large_kernel(std::uint32_t k, const Prices& prices, double weight) {
+double Relaxation::add_large_kernel(std::uint32_t k, const Multipliers& multipliers, double weight) {
   const BoundKernel& kernel = problem_.kernels[k];
   order_.resize(kernel.operands_end - kernel.operands);
   std::iota(order_.begin(), order_.end(), kernel.operands);
-  const auto pay = [&](std::uint32_t i) { return prices.operand[i] / problem_.operands[i].seconds; };
+  const auto pay = [&](std::uint32_t i) { return multipliers.operand[i] / problem_.operands[i].seconds; };
   std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) { return pay(a) > pay(b); });
   double slow = 0, paid = 0;
   for (const std::uint32_t i : order_) {
@@ -107,39 +108,39 @@ double Relaxation::add_large_kernel(std::uint32_t k, const Prices& prices, doubl
     const double share = pay(i) > weight ? 1 : std::clamp((kernel.fast - slow) / seconds, 0.0, 1.0);
     if (pay(i) <= 0 || share <= 0) break;
     slow += share * seconds;
-    paid += share * prices.operand[i];
-    broken_.operand[i] -= share;
+    paid += share * multipliers.operand[i];
+    subgradient_.operand[i] -= share;
   }
   const double time = std::max(kernel.fast, slow);
   run_[problem_.block_of[k]].kernels += time;
   return weight * time - paid;
 }
 
-void Relaxation::settle(const Prices& prices) {
-  std::partial_sum(broken_.memory.begin(), broken_.memory.end(), broken_.memory.begin());
-  broken_.memory.pop_back();
-  for (double& bytes : broken_.memory) bytes -= problem_.capacity;
-  settle(prices, Part::run, broken_.out, broken_.in);
-  settle(prices, Part::pause, broken_.pause_out, broken_.pause_in);
+void Relaxation::settle(const Multipliers& multipliers) {
+  std::partial_sum(subgradient_.memory.begin(), subgradient_.memory.end(), subgradient_.memory.begin());
+  subgradient_.memory.pop_back();
+  for (double& bytes : subgradient_.memory) bytes -= problem_.capacity;
+  settle(multipliers, Part::run, subgradient_.out, subgradient_.in);
+  settle(multipliers, Part::pause, subgradient_.pause_out, subgradient_.pause_in);
 }
 
-void Relaxation::settle(const Prices& prices, Part part, std::vector<double>& by_out_price,
-                        std::vector<double>& by_in_price) const {
-  const auto& price_out = part == Part::run ? prices.out : prices.pause_out;
-  const auto& price_in = part == Part::run ? prices.in : prices.pause_in;
-  by_out_price.resize(problem_.blocks());
-  by_in_price.resize(problem_.blocks());
+void Relaxation::settle(const Multipliers& multipliers, Part part, std::vector<double>& by_out_multiplier,
+                        std::vector<double>& by_in_multiplier) const {
+  const auto& price_out = part == Part::run ? multipliers.out : multipliers.pause_out;
+  const auto& price_in = part == Part::run ? multipliers.in : multipliers.pause_in;
+  by_out_multiplier.resize(problem_.blocks());
+  by_in_multiplier.resize(problem_.blocks());
   const Direction &out = problem_.out, &in = problem_.in;
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
     const Load& load = (part == Part::run ? run_ : pause_)[b];
-    const double all = prices.weight(problem_, b, part);
+    const double all = multipliers.weight(problem_, b, part);
     const double time = load.kernels + load.out * out.cost + load.in * in.cost;
     // How the weight changes with each price: where several bind, as much as the most.
     const bool together = out.both * price_out[b] + in.both * price_in[b] >= all;
     const double by_out = price_out[b] >= all ? 1 : together ? out.both : 0;
     const double by_in = price_in[b] >= all ? 1 : together ? in.both : 0;
-    by_out_price[b] = load.out * out.busy - by_out * time;
-    by_in_price[b] = load.in * in.busy - by_in * time;
+    by_out_multiplier[b] = load.out * out.busy - by_out * time;
+    by_in_multiplier[b] = load.in * in.busy - by_in * time;
   }
 }
 

@@ -39,24 +39,25 @@ class Relaxation {
   explicit Relaxation(const Problem& problem);
 
   /// In seconds, rounded down by more than the sums may be wrong.
-  double bound(const Prices& prices, Again again);
+  double bound(const Multipliers& multipliers, Recompute recompute);
 
   /// Of the latest bound: what is asked for beyond what there is.
-  struct Broken {
+  struct Subgradient {
     std::vector<double> memory, operand, out, in, pause_out, pause_in;
   };
-  const Broken& broken() const { return broken_; }
+  const Subgradient& subgradient() const { return subgradient_; }
 
  private:
   struct Taker;
-  double add_kernel(std::uint32_t kernel, const Prices& prices, double weight);
-  double add_large_kernel(std::uint32_t kernel, const Prices& prices, double weight);
-  void settle(const Prices& prices);
-  void settle(const Prices& prices, Part part, std::vector<double>& out, std::vector<double>& in) const;
+  double add_kernel(std::uint32_t kernel, const Multipliers& multipliers, double weight);
+  double add_large_kernel(std::uint32_t kernel, const Multipliers& multipliers, double weight);
+  void settle(const Multipliers& multipliers);
+  void settle(const Multipliers& multipliers, Part part, std::vector<double>& out,
+              std::vector<double>& in) const;
 
   const Problem& problem_;
   Paths paths_;
-  Broken broken_;
+  Subgradient subgradient_;
   /// What happens in one part of a block.
   struct Load {
     double kernels = 0;      ///< seconds

@@ -12,7 +12,8 @@
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
 #include "pipeline/fast_budget.hpp"
-#include "pipeline/pipeline.hpp"
+#include "record/outside_planner.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -97,6 +98,12 @@ void draw(Adviser& adviser, const Request& request) {
 void run_advise(const Request& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  if (is_outside_planner(request.planner)) {
+    throw BadInput(
+        fmt::format("advise plans dozens of times, with planners of terrace planners only: put {} beside "
+                    "them with terrace compare",
+                    request.planner));
+  }
   ProgressLine line;
   line.show(fmt::format("building the graph of {}", request.model));
   const Graph graph = request.training_graph();

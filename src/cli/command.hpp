@@ -38,6 +38,7 @@ void add_doctor(CLI::App& app);
 void add_graph(CLI::App& app);
 void add_models(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_planners(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_train(CLI::App& app);

@@ -10,7 +10,7 @@
 #include "cli/json_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/workload_options.hpp"
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
 #include "train/synthetic_data.hpp"
 
 namespace terrace::cli {

@@ -16,7 +16,7 @@
 #include "data/buckets.hpp"
 #include "data/fashion_mnist.hpp"
 #include "data/lengths.hpp"
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
 #include "train/adjuster.hpp"
 #include "train/bucket_trainer.hpp"
 #include "train/plan_trial.hpp"

@@ -18,7 +18,7 @@ Graph graph_of(const TrainRequest& request, std::int64_t sequence) {
 }
 
 BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& options, const Lengths& lengths,
-                         Told progress) {
+                         ProgressSink progress) {
   BucketRequest asked;
   asked.sizes = choose_buckets(lengths.sample(request.seed), request.buckets);
   asked.graph_of = [&request](std::int64_t size) -> Result<Graph> { return graph_of(request, size); };

@@ -3,6 +3,7 @@
 #include "base/replace_file.hpp"
 #include "base/similar.hpp"
 #include "cli/command.hpp"
+#include "cli/deadline.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
@@ -130,7 +131,8 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
-  Planned planned = expect(plan_of(workload, profile, budget, planner));
+  const Deadline deadline(kPlannerSeconds);
+  Planned planned = expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token())));
   setup.plan = PlannedRun{std::move(workload.machine),
                           std::move(planned),
                           workload.peak,

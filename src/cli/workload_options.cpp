@@ -7,6 +7,7 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "pipeline/fast_budget.hpp"
+#include "record/outside_planner.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace::cli {
@@ -15,16 +16,17 @@ WorkloadRequest WorkloadOptions::on(const Graph& graph, ProgressLine& line) cons
   return {graph, threads, machine, slow, shown_on(line)};
 }
 
-Told shown_on(ProgressLine& line) {
+ProgressSink shown_on(ProgressLine& line) {
   return [&line](const std::string& text) { line.show(text); };
 }
 
 void add_graph_options(CLI::App& command, ModelChoice& choice, ModelIs given) {
+  const bool argument = given == ModelIs::argument;
   command
-      .add_option(given == ModelIs::argument ? "model" : "--model", choice.model,
+      .add_option(argument ? "model" : "--model", choice.model,
                   "Name of the network (see terrace models), or a file that terrace graph wrote")
       ->type_name("MODEL|FILE")
-      ->required();
+      ->required(argument);
   command.add_option("--batch", choice.options.batch, "Samples per step (default: the model's own)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
@@ -82,7 +84,7 @@ std::vector<std::string_view> planner_names() {
 }  // namespace
 
 std::string wrong_planner(const std::string& name) {
-  const auto known = check_planner(name);
+  const auto known = is_outside_planner(name) ? check_outside_planner(name) : check_planner(name);
   return known ? "" : known.error().message;
 }
 
@@ -91,7 +93,7 @@ void add_planner_option(CLI::App& command, std::string& planner) {
       .add_option(
           "--planner", planner,
           fmt::format("Who decides where tensors live: {} (default: {}); options behind a plus, as in "
-                      "sentinel+interval=4",
+                      "sentinel+interval=4; or exec:PROGRAM, which asks a program of yours",
                       enumerated(planner_names(), "or"), planners().front().name))
       ->type_name("NAME")
       ->check(wrong_planner);
@@ -109,19 +111,12 @@ void add_planner_option(CLI::App& command, std::string& planner) {
       ->check(CLI::IsMember({"fast", "cbc"}));
 }
 
-void add_plan_file_options(CLI::App& command, PlanFileOptions& options) {
-  command.add_option("plan", options.plan, "A file that terrace plan -o wrote")
-      ->type_name("PLAN")
-      ->required();
-  add_model_options(command, options, ModelIs::option);
-  add_machine_options(command, options);
+void add_planner_seconds_option(CLI::App& command, double& seconds) {
   command
-      .add_option("--fast", options.fast,
-                  "Fast memory that it was planned for: needed where kernels were split to fit in it")
-      ->type_name("SIZE|PCT%")
-      ->check(wrong_fast_budget);
-  command.add_option("--json", options.json, "Write the result to this file instead of printing it")
-      ->type_name("FILE");
+      .add_option("--planner-seconds", seconds,
+                  fmt::format("How long a planner exec:PROGRAM may take (default: {:.0f})", kPlannerSeconds))
+      ->type_name("S")
+      ->check(positive_number());
 }
 
 }  // namespace terrace::cli

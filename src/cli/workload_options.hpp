@@ -6,7 +6,7 @@
 
 #include "cli/model_choice.hpp"
 #include "cli/progress.hpp"
-#include "pipeline/workload.hpp"
+#include "terrace/workload.hpp"
 
 namespace CLI {
 class App;
@@ -24,14 +24,7 @@ struct WorkloadOptions : ModelChoice {
 };
 
 /// What the progress of long work is shown on. It must outlive what is returned.
-Told shown_on(ProgressLine& line);
-
-/// Of commands that read a plan, which does not hold the graph it is for.
-struct PlanFileOptions : WorkloadOptions {
-  std::string plan, json;  ///< files; no `json`: tables are printed
-  std::string fast;        ///< that it was planned for; only a plan of split kernels needs it
-};
-void add_plan_file_options(CLI::App& command, PlanFileOptions& options);
+ProgressSink shown_on(ProgressLine& line);
 
 enum class ModelIs { argument, option };
 /// MODEL and what decides its graph.
@@ -40,6 +33,9 @@ void add_graph_options(CLI::App& command, ModelChoice& choice, ModelIs given = M
 void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given);
 void add_machine_options(CLI::App& command, WorkloadOptions& options);
 void add_planner_option(CLI::App& command, std::string& planner);
+/// How long a planner that is a program of the user's may take.
+void add_planner_seconds_option(CLI::App& command, double& seconds);
+inline constexpr double kPlannerSeconds = 300;
 
 /// What is wrong with the text of `--fast` or the name of a planner, before anything takes time; else empty.
 std::string wrong_fast_budget(const std::string& text);

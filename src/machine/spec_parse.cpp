@@ -19,27 +19,7 @@ constexpr unsigned kMostNode = 1023, kMostWeight = 1000, kMostGpu = 1023;
 
 Error bad(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
-std::string_view example(TierKind kind) {
-  switch (kind) {
-    case TierKind::dram:
-      return "dram:8GiB";
-    case TierKind::numa:
-      return "numa:1:8GiB or numa:0*3+1:8GiB";
-    case TierKind::dax:
-      return "dax:/mnt/pmem/terrace:64GiB";
-    case TierKind::file:
-      return "file:/data/spill:200GiB";
-    case TierKind::emulated:
-      return "emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns";
-    case TierKind::fake:
-      return "fake:1MiB";
-    case TierKind::cuda:
-      return "cuda:0:100GiB";
-    case TierKind::pinned:
-      return "pinned:64GiB";
-  }
-  return {};
-}
+std::string_view example(TierKind kind) { return spec::find(kind)->example; }
 
 // ---- The kind
 
@@ -61,7 +41,7 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
 
 Error unknown_kind(std::string_view word) {
   std::vector<std::string_view> names;
-  for (const TierKind kind : spec::kKinds) names.push_back(to_string(kind));
+  for (const spec::KindInfo& kind : spec::kKinds) names.push_back(kind.name);
   // Long text is cut, because computing the distance takes quadratic time.
   const std::string_view start = word.substr(0, 32);
   const auto closest = *std::min_element(names.begin(), names.end(), [&](auto a, auto b) {
@@ -73,8 +53,8 @@ Error unknown_kind(std::string_view word) {
 }
 
 Result<TierKind> read_kind(std::string_view word) {
-  for (const TierKind kind : spec::kKinds) {
-    if (word == to_string(kind)) return kind;
+  for (const spec::KindInfo& kind : spec::kKinds) {
+    if (word == kind.name) return kind.kind;
   }
   return unknown_kind(word);
 }
@@ -105,7 +85,7 @@ Result<Parts> split(TierKind kind, std::string_view spec, std::string_view rest)
   const auto missing = [&](std::string_view what) {
     return bad(fmt::format("'{}' has no {}: write it like {}", spec, what, example(kind)));
   };
-  if (spec::has_path(kind)) {
+  if (spec::where_of(kind) == spec::Where::path) {
     const auto parts = split_path(rest);
     if (!parts) return missing("size that can be read");
     if (parts->where.empty()) return missing("path");
@@ -113,11 +93,11 @@ Result<Parts> split(TierKind kind, std::string_view spec, std::string_view rest)
       return bad(fmt::format("the path of '{}' holds a zero byte", spec));
     return *parts;
   }
-  if (kind == TierKind::numa || kind == TierKind::cuda) {
+  if (spec::where_of(kind) == spec::Where::nodes || spec::where_of(kind) == spec::Where::gpu) {
     const std::size_t colon = rest.find(':');
     if (colon == rest.npos) {
-      return missing(kind == TierKind::numa ? "list of nodes followed by a size"
-                                            : "number of a GPU followed by a size");
+      return missing(spec::where_of(kind) == spec::Where::nodes ? "list of nodes followed by a size"
+                                                                : "number of a GPU followed by a size");
     }
     const Parts parts = split_at(rest, colon);
     return parts.size.empty() ? Result<Parts>{missing("size")} : parts;
@@ -295,13 +275,13 @@ Result<TierSpec> parse_tier_spec(std::string_view text) {
   const auto capacity = read_capacity(parts->size);
   if (!capacity) return capacity.error();
   spec.capacity = *capacity;
-  if (spec::has_path(*kind)) spec.path = parts->where;
-  if (*kind == TierKind::numa) {
+  if (spec::where_of(*kind) == spec::Where::path) spec.path = parts->where;
+  if (spec::where_of(*kind) == spec::Where::nodes) {
     auto nodes = read_nodes(parts->where);
     if (!nodes) return nodes.error();
     spec.nodes = std::move(*nodes);
   }
-  if (*kind == TierKind::cuda) {
+  if (spec::where_of(*kind) == spec::Where::gpu) {
     const auto gpu = read_gpu(parts->where);
     if (!gpu) return gpu.error();
     spec.gpu = *gpu;

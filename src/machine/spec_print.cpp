@@ -33,32 +33,15 @@ std::string option_text(const spec::Option& option, const TierSpec& spec) {
 }  // namespace
 
 std::string_view to_string(TierKind kind) {
-  switch (kind) {
-    case TierKind::dram:
-      return "dram";
-    case TierKind::numa:
-      return "numa";
-    case TierKind::dax:
-      return "dax";
-    case TierKind::file:
-      return "file";
-    case TierKind::emulated:
-      return "emulated";
-    case TierKind::fake:
-      return "fake";
-    case TierKind::cuda:
-      return "cuda";
-    case TierKind::pinned:
-      return "pinned";
-  }
-  return "unknown";
+  const spec::KindInfo* info = spec::find(kind);
+  return info != nullptr ? info->name : "unknown";
 }
 
 std::string to_string(const TierSpec& spec) {
   std::string text{to_string(spec.kind)};
-  if (spec::has_path(spec.kind)) text += ":" + spec.path;
-  if (spec.kind == TierKind::numa) text += ":" + node_list(spec.nodes);
-  if (spec.kind == TierKind::cuda) text += fmt::format(":{}", spec.gpu);
+  if (spec::where_of(spec.kind) == spec::Where::path) text += ":" + spec.path;
+  if (spec::where_of(spec.kind) == spec::Where::nodes) text += ":" + node_list(spec.nodes);
+  if (spec::where_of(spec.kind) == spec::Where::gpu) text += fmt::format(":{}", spec.gpu);
   text += ":" + to_string(spec.capacity);
   for (const spec::Option& option : spec::kOptions) {
     if (option.valid_for(spec.kind)) text += option_text(option, spec);

@@ -9,20 +9,20 @@ namespace {
 class DemandWriter {
  public:
   DemandWriter(const PlanRequest& request, const StepUses& uses, const Residency& residency, std::string name)
-      : gaps_(residency.gaps),
+      : evictions_(residency.evictions),
         kernels_(uses.kernels()),
-        evicted_(gaps_, kernels_, &Gap::evicted),
-        until_(gaps_, kernels_, &Gap::until),
+        evicted_(evictions_, kernels_, &Eviction::evicted),
+        until_(evictions_, kernels_, &Eviction::until),
         writer_(request, uses, residency, std::move(name)) {}
 
   Result<Draft> write() {
     if (auto begun = writer_.begin(); !begun) return begun.error();
     for (std::uint32_t kernel = 0; kernel <= kernels_; ++kernel) {
       for (const std::uint32_t i : evicted_.at(kernel)) {
-        if (auto gone = evict(gaps_[i]); !gone) return gone.error();
+        if (auto gone = evict(evictions_[i]); !gone) return gone.error();
       }
       for (const std::uint32_t i : until_.at(kernel)) {
-        if (gaps_[i].fetches) writer_.wait(writer_.fetch(gaps_[i].tensor));
+        if (evictions_[i].fetches) writer_.wait(writer_.fetch(evictions_[i].tensor));
       }
       if (kernel < kernels_) writer_.run(kernel);
     }
@@ -30,20 +30,20 @@ class DemandWriter {
   }
 
  private:
-  Result<void> evict(const Gap& gap) {
-    if (!writer_.is_fast(gap.tensor)) return {};  // out from the start
-    if (gap.stores) {
-      const auto ticket = writer_.store(gap.tensor);
+  Result<void> evict(const Eviction& eviction) {
+    if (!writer_.is_fast(eviction.tensor)) return {};  // out from the start
+    if (eviction.stores) {
+      const auto ticket = writer_.store(eviction.tensor);
       if (!ticket) return ticket.error();
       writer_.wait(*ticket);
     }
-    writer_.drop(gap.tensor);
+    writer_.drop(eviction.tensor);
     return {};
   }
 
-  const std::vector<Gap>& gaps_;
+  const std::vector<Eviction>& evictions_;
   std::uint32_t kernels_;
-  GapIndex evicted_, until_;
+  EvictionIndex evicted_, until_;
   StepWriter writer_;
 };
 

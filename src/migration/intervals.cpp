@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "plan/region_size.hpp"
+
 namespace terrace::migration {
 namespace {
 
@@ -94,8 +96,7 @@ Bytes least_fast_memory(const StepView& view, const Units& units) {
   for (const Unit& unit : units.all) {
     if (unit.short_lived) continue;
     for (const TensorId tensor : unit.tensors) {
-      const Bytes granularity = view.request.machine.tiers[0].granularity;
-      largest = std::max(largest, round_up(view.request.graph[tensor].bytes, granularity));
+      largest = std::max(largest, region_size(view.request.graph[tensor], view.request.machine.tiers[0]));
     }
   }
   return *std::max_element(bytes.begin(), bytes.end()) + largest;

@@ -40,7 +40,7 @@ void MigrationWriter::judge(std::uint32_t interval) {
     Case& stands = cases_[interval];
     if (is_awaited(v)) {
       stands = Case::no_room;
-    } else if (state.ready > now_ && stands == Case::done) {
+    } else if (state.ready > walk_.now && stands == Case::done) {
       stands = Case::no_time;
     }
   }
@@ -105,13 +105,13 @@ void MigrationWriter::fetch_ahead(std::uint32_t kernel) {
       continue;
     }
     const std::int64_t size = size_of(visit.unit);
-    const std::int64_t before = visit.first > kernel ? schedule_.planned.most(kernel, visit.first - 1) : 0;
     // The first in order comes first: later ones must not take its room.
-    if (before + size > capacity_ || used_ + missing_now + size > capacity_) return;
+    if (!walk_.can_fetch(size, kernel, visit.first, missing_now, schedule_.planned)) return;
     const TierId from = *slower_tier_of(units_.all[visit.unit]);
-    const Seconds needed = now_ + (view_.begin[visit.first] - view_.begin[kernel]);
-    const bool left = machine_[from].addressable &&
-                      is_better_left(v, links_.end_of(from, {0}, units_.all[visit.unit].size, now_), needed);
+    const Seconds needed = walk_.expected(kernel, visit.first);
+    const bool left =
+        machine_[from].addressable &&
+        is_better_left(v, walk_.links.end_of(from, {0}, units_.all[visit.unit].size, walk_.now), needed);
     left ? leave_in_slow(v) : fetch(v, kernel);
     next = awaited_.erase(next);
   }

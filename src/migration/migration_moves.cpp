@@ -16,7 +16,7 @@ void MigrationWriter::fetch(std::uint32_t visit, std::uint32_t kernel) {
     wanted.push_back(needed_[tensor.index]);
     if (wanted.back()) make_fast(tensor);
   }
-  state.ready = links_.start(from, {0}, unit.size, now_);
+  state.ready = walk_.links.start(from, {0}, unit.size, walk_.now);
   state.tickets = copy_runs(unit, from, {0}, wanted);
   if (what.first > kernel) schedule_.planned.add(kernel, what.first - 1, size_of(what.unit));
 }
@@ -29,7 +29,7 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
     wanted.push_back(writer_.has(tensor, {0}) && needed_[tensor.index] && !stored_[tensor.index]);
   }
   State& state = state_[u];
-  Leaving leaving{u, std::exchange(state.stores, {}), std::max(now_, state.stored), next_kernel};
+  Departure leaving{u, std::exchange(state.stores, {}), std::max(walk_.now, state.stored), next_kernel};
   if (std::find(wanted.begin(), wanted.end(), true) != wanted.end()) {
     const auto spill = spill_tier(unit);
     if (!spill) return spill.error();
@@ -38,30 +38,29 @@ Result<void> MigrationWriter::leave(std::uint32_t u, std::uint32_t next_kernel) 
       if (wanted[i]) stored_[unit.tensors[i].index] = true;
     }
     leaving.tickets = copy_runs(unit, {0}, *spill, wanted);
-    leaving.end = links_.start({0}, *spill, unit.size, now_);
+    leaving.end = walk_.links.start({0}, *spill, unit.size, walk_.now);
   }
-  if (!leaving.tickets.empty()) leaving.late = kernel_at(leaving.end, next_kernel);
   state.leaving = true;
-  const bool at_once = leaving.end <= now_;
-  if (leaving.late > next_kernel) schedule_.planned.add(next_kernel, leaving.late - 1, size_of(u));
-  const auto place = std::upper_bound(leaving_.begin(), leaving_.end(), leaving.end,
-                                      [](Seconds end, const Leaving& other) { return end < other.end; });
-  const auto index = static_cast<std::size_t>(place - leaving_.begin());
-  leaving_.insert(place, std::move(leaving));
+  const bool at_once = leaving.end <= walk_.now;
+  walk_.book(leaving, size_of(u), next_kernel, schedule_.planned);
+  auto& departing = walk_.departing;
+  const auto place = std::upper_bound(departing.begin(), departing.end(), leaving.end,
+                                      [](Seconds end, const Departure& other) { return end < other.end; });
+  const auto index = static_cast<std::size_t>(place - departing.begin());
+  departing.insert(place, std::move(leaving));
   if (at_once) finish_leaving(index, next_kernel);
   return {};
 }
 
 void MigrationWriter::finish_leaving(std::size_t index, std::uint32_t next_kernel) {
-  const Leaving gone = std::move(leaving_[index]);
-  leaving_.erase(leaving_.begin() + static_cast<std::ptrdiff_t>(index));
-  if (!gone.tickets.empty()) now_ = std::max(now_, gone.end);
+  const Departure gone = std::move(walk_.departing[index]);
+  walk_.departing.erase(walk_.departing.begin() + static_cast<std::ptrdiff_t>(index));
+  walk_.give_up(gone, size_of(gone.what), next_kernel, schedule_.planned);
   for (const std::uint32_t ticket : gone.tickets) writer_.wait(ticket);
-  state_[gone.unit].leaving = false;
-  for (const TensorId tensor : units_.all[gone.unit].tensors) {
+  state_[gone.what].leaving = false;
+  for (const TensorId tensor : units_.all[gone.what].tensors) {
     if (writer_.has(tensor, {0})) free_fast(tensor);
   }
-  if (gone.late > next_kernel) schedule_.planned.add(next_kernel, gone.late - 1, -size_of(gone.unit));
 }
 
 /// A unit that is needed again in fast memory while it is still leaving stays, if there is room for it until
@@ -69,28 +68,25 @@ void MigrationWriter::finish_leaving(std::size_t index, std::uint32_t next_kerne
 bool MigrationWriter::keep(std::uint32_t u, std::uint32_t kernel) {
   State& state = state_[u];
   if (!state.leaving) return true;
-  const auto found = std::find_if(leaving_.begin(), leaving_.end(),
-                                  [&](const Leaving& leaving) { return leaving.unit == u; });
+  auto& departing = walk_.departing;
+  const auto found = std::find_if(departing.begin(), departing.end(),
+                                  [&](const Departure& departure) { return departure.what == u; });
   const std::uint32_t next = state.visit == kNever ? visits_.first[u] : visits_.all[state.visit].next;
   if (next == kNever || schedule_.in_place[next]) {
-    finish_leaving(static_cast<std::size_t>(found - leaving_.begin()), kernel);
+    finish_leaving(static_cast<std::size_t>(found - departing.begin()), kernel);
     return true;
   }
-  const std::uint32_t from = std::max(kernel, found->late), until = visits_.all[next].first;
-  if (from < until) {
-    if (schedule_.planned.most(from, until - 1) + size_of(u) > capacity_) return false;
-    schedule_.planned.add(from, until - 1, size_of(u));
-  }
+  if (!walk_.call_back(*found, size_of(u), kernel, visits_.all[next].first, schedule_.planned)) return false;
   state.leaving = false;
   state.tickets = found->tickets;
   state.ready = found->end;
-  leaving_.erase(found);
+  departing.erase(found);
   return true;
 }
 
 /// Everything is where it was when the step started; results have one region each.
 void MigrationWriter::finish() {
-  while (!leaving_.empty()) finish_leaving(0, view_.kernels());
+  while (!walk_.departing.empty()) finish_leaving(0, view_.kernels());
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
     for (auto* tickets : {&state_[u].tickets, &state_[u].stores}) {
       for (const std::uint32_t ticket : std::exchange(*tickets, {})) writer_.wait(ticket);
@@ -98,9 +94,9 @@ void MigrationWriter::finish() {
     for (const TensorId tensor : units_.all[u].tensors) {
       const bool fast = writer_.has(tensor, {0});
       if (units_.all[u].given) {
-        if (fast && slow_home_[u]) free_fast(tensor);
-        if (!slow_home_[u]) free_slow(tensor);
-        if (!fast && !slow_home_[u]) writer_.restore(tensor, {0});
+        if (fast && in_backing_tier_[u]) free_fast(tensor);
+        if (!in_backing_tier_[u]) free_slow(tensor);
+        if (!fast && !in_backing_tier_[u]) writer_.restore(tensor, {0});
       } else if (!units_.all[u].persistent && fast) {
         free_slow(tensor);
       } else if (schedule_.from_start[u]) {
@@ -123,7 +119,8 @@ std::optional<TierId> MigrationWriter::slower_tier_of(const Unit& unit) const {
 /// Where they are, or will be.
 Result<TierId> MigrationWriter::spill_tier(const Unit& unit) {
   if (const auto tier = slower_tier_of(unit)) return *tier;
-  if (unit.home && writer_.has_room(unit.tensors.front(), *unit.home)) return *unit.home;
+  if (unit.backing_tier && writer_.has_room(unit.tensors.front(), *unit.backing_tier))
+    return *unit.backing_tier;
   return writer_.spill_tier(unit.tensors.front());
 }
 
@@ -150,12 +147,6 @@ std::vector<std::uint32_t> MigrationWriter::copy_runs(const Unit& unit, TierId f
   return tickets;
 }
 
-std::uint32_t MigrationWriter::kernel_at(Seconds time, std::uint32_t from) const {
-  const Seconds unhindered = view_.begin[from] + (time - now_);
-  const auto found = std::lower_bound(view_.begin.begin() + from, view_.begin.end(), unhindered);
-  return static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(found - view_.begin.begin(), view_.kernels()));
-}
-
 /// What fast memory lacks of the kernel's operands.
 Bytes MigrationWriter::missing(std::uint32_t kernel) const {
   Bytes bytes{};
@@ -172,13 +163,13 @@ Bytes MigrationWriter::missing(std::uint32_t kernel) const {
 
 void MigrationWriter::make_fast(TensorId tensor) {
   const std::uint32_t u = units_.of[tensor.index];
-  if (state_[u].regions++ == 0) used_ += size_of(u);
+  if (state_[u].regions++ == 0) walk_.used += size_of(u);
   writer_.alloc(tensor, {0});
 }
 
 void MigrationWriter::free_fast(TensorId tensor) {
   const std::uint32_t u = units_.of[tensor.index];
-  if (--state_[u].regions == 0) used_ -= size_of(u);
+  if (--state_[u].regions == 0) walk_.used -= size_of(u);
   writer_.free(tensor, {0});
 }
 

@@ -12,7 +12,8 @@ void MigrationWriter::plan_stores() {
   for (std::uint32_t v = 0; v < visits_.all.size(); ++v) {
     const Visit& last = visits_.all[v];
     const Unit& unit = units_.all[last.unit];
-    if (schedule_.in_place[v] || schedule_.stays[v] || unit.tensors.size() > 1 || !unit.home) continue;
+    if (schedule_.in_place[v] || schedule_.stays[v] || unit.tensors.size() > 1 || !unit.backing_tier)
+      continue;
     if (is_pinned(last.unit)) continue;
     if (last.last >= view_.kernels() || !is_read_later(unit.tensors.front(), last.last)) continue;
     std::uint32_t first = v;
@@ -21,7 +22,7 @@ void MigrationWriter::plan_stores() {
       first = visits_.all[first].previous;
     const std::uint32_t earliest = visits_.all[first].last + (visits_.all[first].writes ? 1 : 0);
     if (earliest > last.last) continue;
-    const Seconds takes = time_beside_kernels(*machine_.link({0}, *unit.home), unit.size);
+    const Seconds takes = time_beside_kernels(*machine_.link({0}, *unit.backing_tier), unit.size);
     const Seconds begin = view_.begin[last.last + 1] - takes;
     const auto found =
         std::upper_bound(view_.begin.begin() + earliest, view_.begin.begin() + last.last, begin);
@@ -53,7 +54,7 @@ void MigrationWriter::store_ahead(std::uint32_t kernel) {
     const auto [u, last] = due_.front();
     if (kernel <= last && is_storable(u)) {
       const auto spill = spill_tier(units_.all[u]);
-      if (spill && links_.free_at({0}, *spill) > now_) return;
+      if (spill && walk_.links.free_at({0}, *spill) > walk_.now) return;
       if (spill) store(u, *spill);  // else there may be room when it leaves
     }
     due_.pop_front();
@@ -65,7 +66,7 @@ void MigrationWriter::store(std::uint32_t u, TierId to) {
   const TensorId tensor = unit.tensors.front();
   if (!writer_.has(tensor, to)) writer_.alloc(tensor, to);
   state_[u].stores = copy_runs(unit, {0}, to, {true});
-  state_[u].stored = links_.start({0}, to, unit.size, now_);
+  state_[u].stored = walk_.links.start({0}, to, unit.size, walk_.now);
   stored_[tensor.index] = true;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "migration/variant_choice.hpp"
+
 namespace terrace::migration {
 
 MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
@@ -14,7 +16,6 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       units_(units),
       visits_(visits),
       schedule_(std::move(schedule)),
-      capacity_(static_cast<std::int64_t>(capacity.count)),
       end_(end),
       order_(order),
       ahead_(ahead),
@@ -22,8 +23,8 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       state_(units.all.size()),
       needed_(graph_.tensors.size()),
       stored_(graph_.tensors.size()),
-      slow_home_(units.all.size()),
-      links_(machine_),
+      in_backing_tier_(units.all.size()),
+      walk_(machine_, view.begin, capacity),
       cases_(visits.intervals(), Case::done),
       waited_(visits.intervals()) {
   for (const Unit& unit : units.all) {
@@ -53,17 +54,17 @@ Result<void> MigrationWriter::begin() {
       // What is given is filled where kernels could use it.
       if (unit.persistent || machine_[*spill].addressable) home = *spill;
     }
-    slow_home_[u] = home != TierId{0};
+    in_backing_tier_[u] = home != TierId{0};
     for (const TensorId tensor : unit.tensors) {
       writer_.start(tensor, home);
-      stored_[tensor.index] = slow_home_[u];
+      stored_[tensor.index] = in_backing_tier_[u];
     }
-    if (slow_home_[u]) continue;
+    if (in_backing_tier_[u]) continue;
     state_[u].regions = static_cast<std::uint32_t>(unit.tensors.size());
-    used_ += size_of(u);
+    walk_.used += size_of(u);
   }
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
-    if (!units_.all[u].given || slow_home_[u] || schedule_.from_start[u]) continue;
+    if (!units_.all[u].given || in_backing_tier_[u] || schedule_.from_start[u]) continue;
     if (auto left = leave(u, 0); !left) return left;
   }
   return {};
@@ -83,9 +84,9 @@ Result<void> MigrationWriter::run(std::uint32_t kernel) {
 }
 
 void MigrationWriter::make_room(std::uint32_t kernel) {
-  while (!leaving_.empty() && leaving_.front().end <= now_) finish_leaving(0, kernel);
+  while (!walk_.departing.empty() && walk_.departing.front().end <= walk_.now) finish_leaving(0, kernel);
   for (const Use& use : view_.uses.of(kernel)) keep(units_.of[use.tensor.index], kernel);
-  while (used_ + static_cast<std::int64_t>(missing(kernel).count) > capacity_ && !leaving_.empty()) {
+  while (!walk_.has_room(static_cast<std::int64_t>(missing(kernel).count)) && !walk_.departing.empty()) {
     finish_leaving(0, kernel);
   }
 }
@@ -99,9 +100,9 @@ void MigrationWriter::begin_visits(std::uint32_t kernel) {
   for (const Use& use : view_.uses.of(kernel)) {
     State& state = state_[units_.of[use.tensor.index]];
     for (const std::uint32_t ticket : std::exchange(state.tickets, {})) writer_.wait(ticket);
-    const Seconds begin = std::max(now_, std::exchange(state.ready, Seconds{0}));
-    waited_[visits_.interval_of[kernel]] += begin - now_;
-    now_ = begin;
+    const Seconds begin = std::max(walk_.now, std::exchange(state.ready, Seconds{0}));
+    waited_[visits_.interval_of[kernel]] += begin - walk_.now;
+    walk_.now = begin;
   }
 }
 
@@ -113,7 +114,8 @@ void MigrationWriter::begin_visit(std::uint32_t visit, std::uint32_t kernel) {
   if (!usable) schedule_.in_place[visit] = false;
   if (is_awaited(visit)) {
     const bool left =
-        usable && is_better_left(visit, links_.end_of(*from, {0}, units_.all[u].size, now_), now_);
+        usable &&
+        is_better_left(visit, walk_.links.end_of(*from, {0}, units_.all[u].size, walk_.now), walk_.now);
     left ? leave_in_slow(visit) : fetch(visit, kernel);
   }
   state_[u].visit = visit;
@@ -133,8 +135,9 @@ Result<void> MigrationWriter::compute(std::uint32_t kernel) {
   for (const Operand& operand : what.inputs) tiers.push_back(tier_of(operand.tensor));
   for (const Operand& operand : what.outputs) tiers.push_back(tier_of(operand.tensor));
   if (what.workspace) tiers.push_back(tier_of(what.workspace));
-  now_ = links_.end_of_kernel(view_.clock.time({kernel}, 0, tiers), now_);
-  writer_.run({kernel}, std::move(tiers));
+  const std::uint32_t variant = fastest_variant(graph_, view_.request.profile, {kernel});
+  walk_.now = walk_.links.end_of_kernel(view_.clock.time({kernel}, variant, tiers), walk_.now);
+  writer_.run({kernel}, std::move(tiers), variant);
   for (const Use& use : view_.uses.of(kernel)) after_use(use);
   return {};
 }
@@ -164,12 +167,12 @@ void MigrationWriter::after_use(const Use& use) {
   const bool fast = writer_.has(use.tensor, {0});
   if (use.writes) {
     stored_[use.tensor.index] = !fast;
-    if (fast && !slow_home_[u]) free_slow(use.tensor);
+    if (fast && !in_backing_tier_[u]) free_slow(use.tensor);
   }
   needed_[use.tensor.index] = use.next != kNever ? use.next_reads : tensor.persistent;
   if (use.next != kNever || tensor.persistent) return;
   if (fast) free_fast(use.tensor);
-  if (!slow_home_[u]) free_slow(use.tensor);
+  if (!in_backing_tier_[u]) free_slow(use.tensor);
 }
 
 /// It is in fast memory for the whole step.

@@ -10,10 +10,10 @@
 #include <optional>
 #include <vector>
 
-#include "migration/busy_links.hpp"
 #include "migration/migration_rules.hpp"
 #include "migration/plan_writer.hpp"
 #include "migration/schedule.hpp"
+#include "migration/walk.hpp"
 
 namespace terrace::migration {
 
@@ -38,13 +38,6 @@ class MigrationWriter {
   const std::vector<Seconds>& waited() const { return waited_; }
 
  private:
-  /// A unit on its way out that still has its place in fast memory.
-  struct Leaving {
-    std::uint32_t unit;
-    std::vector<std::uint32_t> tickets;
-    Seconds end;
-    std::uint32_t late;  ///< the first kernel at which it is expected to be gone
-  };
   /// A unit that is to be written to its home, beside this kernel at the latest.
   struct Store {
     std::uint32_t unit, last;
@@ -93,7 +86,6 @@ class MigrationWriter {
   bool holds_needed(const Unit& unit) const;
   std::vector<std::uint32_t> copy_runs(const Unit& unit, TierId from, TierId to,
                                        const std::vector<bool>& wanted);
-  std::uint32_t kernel_at(Seconds time, std::uint32_t from) const;
   Bytes missing(std::uint32_t kernel) const;
   void make_fast(TensorId tensor);
   void free_fast(TensorId tensor);
@@ -108,7 +100,6 @@ class MigrationWriter {
   const Units& units_;
   const Visits& visits_;
   Schedule schedule_;
-  std::int64_t capacity_;
   const IntervalEnd& end_;
   FetchOrder order_;
   std::uint32_t ahead_;
@@ -116,16 +107,13 @@ class MigrationWriter {
   PlanWriter writer_;
   std::vector<State> state_;           ///< by unit
   std::vector<bool> needed_, stored_;  ///< by tensor: what it holds is needed; its slower region is current
-  std::vector<bool> slow_home_;        ///< by unit: its slower regions are there from step to step
+  std::vector<bool> in_backing_tier_;  ///< by unit: its slower regions are there from step to step
   std::deque<std::uint32_t> awaited_;  ///< visits whose units are to be fetched, in order
-  std::deque<Leaving> leaving_;        ///< the first to end first
   std::vector<std::vector<Store>> stores_;  ///< by kernel: those that are to begin beside it
   std::deque<Store> due_;                   ///< those that begin as soon as links are free
-  BusyLinks links_;
+  Walk walk_;                               ///< what departs is named by its unit, the first to end first
   std::vector<Case> cases_;
   std::vector<Seconds> waited_;
-  Seconds now_{0};
-  std::int64_t used_ = 0;
 };
 
 }  // namespace terrace::migration

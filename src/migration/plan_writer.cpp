@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "migration/variant_choice.hpp"
+#include "plan/region_size.hpp"
 #include "plan/step_uses.hpp"
 
 namespace terrace {
@@ -60,7 +61,7 @@ bool PlanWriter::has(TensorId tensor, TierId tier) const {
 }
 
 Bytes PlanWriter::size(TensorId tensor, TierId tier) const {
-  return round_up(request_.graph[tensor].bytes, request_.machine[tier].granularity);
+  return region_size(request_.graph[tensor], request_.machine[tier]);
 }
 
 Bytes PlanWriter::block_size(TensorId tensor, TierId tier) const {

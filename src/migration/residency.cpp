@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <queue>
 
+#include "plan/region_size.hpp"
+
 namespace terrace {
 namespace {
 
@@ -21,9 +23,8 @@ class Walk {
         rule_(rule),
         fixed_(fixed),
         state_(graph_.tensors.size()) {
-    const Bytes granularity = request.machine.tiers[0].granularity;
     for (std::size_t i = 0; i < state_.size(); ++i)
-      state_[i].size = round_up(graph_.tensors[i].bytes, granularity);
+      state_[i].size = region_size(graph_.tensors[i], request.machine.tiers[0]);
     residency_.pinned = pinned;
   }
 
@@ -67,7 +68,7 @@ class Walk {
       } else if (tensor.persistent) {
         state.stored = true;
         if (state.next_use != kNever) {
-          residency_.gaps.push_back({{i}, kNever, 0, state.next_use, false, state.next_reads});
+          residency_.evictions.push_back({{i}, kNever, 0, state.next_use, false, state.next_reads});
         }
       }
     }
@@ -115,7 +116,7 @@ class Walk {
       State& state = state_[i];
       if (!state.resident || residency_.pinned[i] || !graph_.tensors[i].persistent) continue;
       const std::uint32_t end = uses_.kernels();
-      residency_.gaps.push_back({{i}, state.last_use, end, end, !state.stored, false});
+      residency_.evictions.push_back({{i}, state.last_use, end, end, !state.stored, false});
     }
   }
 
@@ -124,12 +125,12 @@ class Walk {
     const bool persistent = graph_.tensors[tensor].persistent;
     const bool within = state.next_use != kNever;
     const bool needed = within ? state.next_reads : persistent;
-    residency_.gaps.push_back({{tensor},
-                               state.last_use,
-                               kernel,
-                               within ? state.next_use : uses_.kernels(),
-                               needed && !state.stored,
-                               within && needed});
+    residency_.evictions.push_back({{tensor},
+                                    state.last_use,
+                                    kernel,
+                                    within ? state.next_use : uses_.kernels(),
+                                    needed && !state.stored,
+                                    within && needed});
     state.left = true;
     state.stored = state.stored || needed;
     remove(tensor);
@@ -222,18 +223,18 @@ Residency nothing_stays(const PlanRequest& request, const StepUses& uses) {
     if (residency.pinned[i] || !(given || graph.tensors[i].persistent)) continue;
     const bool reads = uses.first_reads({i});
     const std::uint32_t first = std::min(uses.first({i}), uses.kernels());
-    residency.gaps.push_back({{i}, kNever, 0, first, given && reads, reads});
+    residency.evictions.push_back({{i}, kNever, 0, first, given && reads, reads});
   }
   std::vector<bool> stored(graph.tensors.size());
-  for (const Gap& gap : residency.gaps) stored[gap.tensor.index] = true;
+  for (const Eviction& eviction : residency.evictions) stored[eviction.tensor.index] = true;
   for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
     for (const Use& use : uses.of(k)) {
       const bool persistent = graph[use.tensor].persistent, within = use.next != kNever;
       if (residency.pinned[use.tensor.index] || (!within && !persistent)) continue;
       if (use.writes) stored[use.tensor.index] = false;
       const bool needed = within ? use.next_reads : persistent;
-      residency.gaps.push_back({use.tensor, k, k + 1, within ? use.next : uses.kernels(),
-                                needed && !stored[use.tensor.index], within && needed});
+      residency.evictions.push_back({use.tensor, k, k + 1, within ? use.next : uses.kernels(),
+                                     needed && !stored[use.tensor.index], within && needed});
       if (needed) stored[use.tensor.index] = true;
     }
   }

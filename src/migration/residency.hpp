@@ -18,7 +18,7 @@
 
 namespace terrace {
 
-struct Gap {
+struct Eviction {
   TensorId tensor;
   std::uint32_t after = kNever;    ///< the kernel that used it last; kNever: it is out when the step starts
   std::uint32_t evicted = kNever;  ///< the kernel that needed the room; the number of kernels: the step's end
@@ -28,8 +28,8 @@ struct Gap {
 };
 
 struct Residency {
-  std::vector<bool> pinned;  ///< by tensor
-  std::vector<Gap> gaps;     ///< by `evicted`
+  std::vector<bool> pinned;         ///< by tensor
+  std::vector<Eviction> evictions;  ///< by `evicted`
 };
 
 /// What a rule may look at.

@@ -2,16 +2,17 @@
 
 namespace terrace {
 
-GapIndex::GapIndex(std::span<const Gap> gaps, std::uint32_t kernels, std::uint32_t Gap::*end)
+EvictionIndex::EvictionIndex(std::span<const Eviction> evictions, std::uint32_t kernels,
+                             std::uint32_t Eviction::*end)
     : begin_(kernels + 2) {
-  for (const Gap& gap : gaps) {
-    if (gap.*end != kNever) ++begin_[gap.*end + 1];
+  for (const Eviction& eviction : evictions) {
+    if (eviction.*end != kNever) ++begin_[eviction.*end + 1];
   }
   for (std::size_t i = 1; i < begin_.size(); ++i) begin_[i] += begin_[i - 1];
   order_.resize(begin_.back());
   std::vector<std::size_t> next(begin_.begin(), begin_.end() - 1);
-  for (std::uint32_t i = 0; i < gaps.size(); ++i) {
-    if (gaps[i].*end != kNever) order_[next[gaps[i].*end]++] = i;
+  for (std::uint32_t i = 0; i < evictions.size(); ++i) {
+    if (evictions[i].*end != kNever) order_[next[evictions[i].*end]++] = i;
   }
 }
 
@@ -69,7 +70,7 @@ void StepWriter::run(std::uint32_t kernel) {
   }
 }
 
-void StepWriter::run_again(KernelId kernel) {
+void StepWriter::recompute(KernelId kernel) {
   const Kernel& what = request_.graph[kernel];
   writer_.alloc(what.outputs[0].tensor, {0});
   if (what.workspace) writer_.alloc(what.workspace, {0});

@@ -15,9 +15,9 @@
 namespace terrace {
 
 /// Gaps by the kernel of one of their ends; kNever is left out.
-class GapIndex {
+class EvictionIndex {
  public:
-  GapIndex(std::span<const Gap> gaps, std::uint32_t kernels, std::uint32_t Gap::*end);
+  EvictionIndex(std::span<const Eviction> evictions, std::uint32_t kernels, std::uint32_t Eviction::*end);
   std::span<const std::uint32_t> at(std::uint32_t kernel) const {
     return {order_.data() + begin_[kernel], order_.data() + begin_[kernel + 1]};
   }
@@ -50,7 +50,7 @@ class StepWriter {
   /// Makes those, runs the kernel and ends all regions that nobody needs any more.
   void run(std::uint32_t kernel);
   /// Runs it a second time, to have its one output again. pre: its inputs are in fast memory
-  void run_again(KernelId kernel);
+  void recompute(KernelId kernel);
   /// Restores what the start had.
   Draft finish(PackingEffort effort = kPlanEffort);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "plan/region_size.hpp"
+
 namespace terrace::migration {
 namespace {
 
@@ -44,15 +46,13 @@ class Grouper {
     }
     for (auto& [pattern, tensors] : alike_) add_alike(std::move(tensors));
     add_touches();
-    choose_homes();
+    choose_backing_tiers();
     time_touches();
     return std::move(units_);
   }
 
  private:
-  Bytes size(TensorId tensor) const {
-    return round_up(graph_[tensor].bytes, view_.request.machine.tiers[0].granularity);
-  }
+  Bytes size(TensorId tensor) const { return region_size(graph_[tensor], view_.request.machine.tiers[0]); }
 
   bool counts_as_short(TensorId tensor) const {
     return short_lived_ == ShortLived::apart && is_short_lived(view_, tensor);
@@ -122,7 +122,7 @@ class Grouper {
   }
 
   /// The nearest slower tier for what is used most; a tier takes no more than it could hold of all at once.
-  void choose_homes() {
+  void choose_backing_tiers() {
     const Machine& machine = view_.request.machine;
     std::vector<std::uint32_t> order(units_.all.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -132,15 +132,15 @@ class Grouper {
     std::vector<Bytes> room = view_.request.budget;
     for (const std::uint32_t i : order) {
       Unit& unit = units_.all[i];
-      for (std::uint32_t tier = 1; tier < machine.tiers.size() && !unit.home; ++tier) {
+      for (std::uint32_t tier = 1; tier < machine.tiers.size() && !unit.backing_tier; ++tier) {
         if (!machine.is_linked_both_ways({0}, {tier})) continue;
         Bytes bytes{};
         for (const TensorId member : unit.tensors) {
-          bytes += round_up(graph_[member].bytes, machine.tiers[tier].granularity);
+          bytes += region_size(graph_[member], machine.tiers[tier]);
         }
         if (bytes > room[tier]) continue;
         if (!unit.short_lived) room[tier] -= bytes;
-        unit.home = TierId{tier};
+        unit.backing_tier = TierId{tier};
         unit.in_place = machine.tiers[tier].addressable;
       }
     }
@@ -159,10 +159,10 @@ class Grouper {
 
   void time_touch(std::uint32_t kernel, TensorId tensor, std::size_t operand) {
     Unit& unit = units_.all[units_.of[tensor.index]];
-    if (!unit.home) return;
+    if (!unit.backing_tier) return;
     const auto touch = std::lower_bound(unit.touches.begin(), unit.touches.end(), kernel,
                                         [](const Touch& one, std::uint32_t k) { return one.kernel < k; });
-    touch->slow += view_.clock.access({kernel}, operand, *unit.home);
+    touch->slow += view_.clock.access({kernel}, operand, *unit.backing_tier);
   }
 
   const StepView& view_;

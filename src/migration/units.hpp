@@ -24,8 +24,9 @@ struct Unit {
   Bytes size;           ///< of its regions in fast memory
   double accesses = 0;  ///< of a byte of it in one step, in sweeps
   bool short_lived = false, persistent = false, given = false;
-  bool fixed = false;          ///< never leaves fast memory
-  std::optional<TierId> home;  ///< where it is when it is not in fast memory; none: there is no such place
+  bool fixed = false;  ///< never leaves fast memory
+  std::optional<TierId>
+      backing_tier;            ///< where it is when it is not in fast memory; none: there is no such place
   bool in_place = false;       ///< kernels can use it there
   std::vector<Touch> touches;  ///< in order; the step's end is one for results
 };

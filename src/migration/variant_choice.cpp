@@ -61,7 +61,7 @@ void VariantChoice::narrow(KernelId kernel, std::uint32_t variant) {
 }
 
 PlanRequest VariantChoice::request() const {
-  return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options};
+  return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options, asked_.stop};
 }
 
 void VariantChoice::restore(Plan& plan) const {

@@ -6,8 +6,7 @@
 #include <limits>
 
 #include "base/shortest_double.hpp"
-#include "nn/attribute_fields.hpp"
-#include "nn/signature.hpp"
+#include "nn/operation_table.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace {
@@ -89,7 +88,7 @@ Result<void> check_fields(const Kernel& kernel, Struct held) {
 Result<void> check_operation(const Kernel& kernel) {
   const Operation operation = operation_of(kernel);
   if (operation == Operation::custom) return {};
-  const Signature signature = signature_of(operation);
+  const OperationInfo& signature = info_of(operation);
   if (!accepts(signature.inputs, kernel.inputs.size())) {
     return wrong(kernel, fmt::format("has {} inputs, but {} reads ({})", kernel.inputs.size(),
                                      kernel.operation, signature.inputs));
@@ -99,7 +98,7 @@ Result<void> check_operation(const Kernel& kernel) {
                                      kernel.operation, signature.outputs));
   }
   return std::visit([&](const auto& held) { return check_fields(kernel, held); },
-                    default_attributes(operation));
+                    info_of(operation).attributes);
 }
 
 }  // namespace
@@ -139,7 +138,7 @@ OperationAttributes attributes_of(const Kernel& kernel) {
       [&](const auto& held) -> OperationAttributes {
         return attributes_as<std::remove_cvref_t<decltype(held)>>(kernel);
       },
-      default_attributes(operation_of(kernel)));
+      info_of(operation_of(kernel)).attributes);
 }
 
 Result<void> check_operations(const Graph& graph) {

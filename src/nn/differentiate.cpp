@@ -3,10 +3,15 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "terrace/operation.hpp"
+#include "nn/operation_table.hpp"
 
 namespace terrace {
 namespace {
+
+std::vector<Operand> kept_of(const Kernel& forward, Kept kept) {
+  if (kept == Kept::nothing) return {};
+  return {kept == Kept::input ? forward.inputs[0] : forward.outputs[0]};
+}
 
 Operand view(Value value) { return {value.tensor, value.shape, {}, {}}; }
 
@@ -111,6 +116,9 @@ void Differentiation::visit(const Kernel& forward) {
   if (can_be_loss && has_gradient(out))
     net_.fail("a loss is the end: nothing computed from " + net_.graph_[out.tensor].name +
               " can be differentiated");
+  const SimpleGradient simple = info_of(operation_of(forward)).gradient;
+  if (simple.operation != Operation::custom)
+    return pointwise(forward, simple.operation, kept_of(forward, simple.kept));
   switch (operation_of(forward)) {
     case Operation::cross_entropy:
       return loss(forward, Operation::cross_entropy_backward);
@@ -132,21 +140,6 @@ void Differentiation::visit(const Kernel& forward) {
       return normalisation(forward, Operation::batch_norm_backward);
     case Operation::layer_norm:
       return normalisation(forward, Operation::layer_norm_backward);
-    case Operation::softmax:
-      return pointwise(forward, Operation::softmax_backward, {out});
-    // The sign of y tells that of x, so x need not be kept.
-    case Operation::relu:
-      return pointwise(forward, Operation::relu_backward, {out});
-    case Operation::leaky_relu:
-      return pointwise(forward, Operation::leaky_relu_backward, {out});
-    case Operation::gelu:
-      return pointwise(forward, Operation::gelu_backward, {forward.inputs[0]});
-    case Operation::tanh:
-      return pointwise(forward, Operation::tanh_backward, {out});
-    case Operation::sigmoid:
-      return pointwise(forward, Operation::sigmoid_backward, {out});
-    case Operation::dropout:
-      return pointwise(forward, Operation::dropout_backward, {});
     case Operation::add:
       return addition(forward);
     case Operation::mul:

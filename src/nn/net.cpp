@@ -140,6 +140,15 @@ Value Net::make(Kernel kernel, const Shape& shape) {
   return out;
 }
 
+Value Net::apply(Operation operation, const std::vector<Value>& inputs, const Shape& shape,
+                 const OperationAttributes& attributes) {
+  Kernel kernel;
+  kernel.operation = to_string(operation);
+  kernel.attributes = to_attributes(attributes);
+  for (const Value& input : inputs) kernel.inputs.push_back(operand(input));
+  return make(std::move(kernel), shape);
+}
+
 Value Net::unary(Operation operation, Value x, const OperationAttributes& attributes) {
   Kernel kernel;
   kernel.operation = to_string(operation);

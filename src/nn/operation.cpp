@@ -1,72 +1,29 @@
 #include "terrace/operation.hpp"
 
+#include <algorithm>
 #include <unordered_map>
+
+#include "nn/operation_table.hpp"
 
 namespace terrace {
 namespace {
 
-constexpr std::array<std::string_view, kOperations> kNames = {
-    "custom",
-    "reorder",
-    "conv2d",
-    "conv2d_backward_data",
-    "conv2d_backward_weights",
-    "conv_transpose2d",
-    "conv_transpose2d_backward_data",
-    "conv_transpose2d_backward_weights",
-    "linear",
-    "linear_backward_data",
-    "linear_backward_weights",
-    "matmul",
-    "max_pool2d",
-    "max_pool2d_backward",
-    "avg_pool2d",
-    "avg_pool2d_backward",
-    "batch_norm",
-    "batch_norm_backward",
-    "batch_norm_inference",
-    "layer_norm",
-    "layer_norm_backward",
-    "softmax",
-    "softmax_backward",
-    "relu",
-    "relu_backward",
-    "leaky_relu",
-    "leaky_relu_backward",
-    "gelu",
-    "gelu_backward",
-    "tanh",
-    "tanh_backward",
-    "sigmoid",
-    "sigmoid_backward",
-    "add",
-    "mul",
-    "concat",
-    "concat_backward",
-    "split_heads",
-    "merge_heads",
-    "embedding",
-    "embedding_backward",
-    "dropout",
-    "dropout_backward",
-    "lstm",
-    "lstm_backward",
-    "cross_entropy",
-    "cross_entropy_backward",
-    "binary_cross_entropy",
-    "binary_cross_entropy_backward",
-    "sgd",
-    "adam",
-};
+constexpr bool is_in_order() {
+  for (std::size_t i = 0; i < kOperations; ++i) {
+    if (kOperationTable[i].operation != static_cast<Operation>(i)) return false;
+  }
+  return true;
+}
+static_assert(is_in_order(), "the table of operations has a row for each, in their order");
 
 }  // namespace
 
-std::string_view to_string(Operation operation) { return kNames[static_cast<std::size_t>(operation)]; }
+std::string_view to_string(Operation operation) { return info_of(operation).name; }
 
 std::optional<Operation> parse_operation(std::string_view name) {
   static const auto operations = [] {
     std::unordered_map<std::string_view, Operation> by_name;
-    for (std::size_t i = 0; i < kNames.size(); ++i) by_name.emplace(kNames[i], static_cast<Operation>(i));
+    for (const OperationInfo& info : kOperationTable) by_name.emplace(info.name, info.operation);
     return by_name;
   }();
   const auto found = operations.find(name);
@@ -75,6 +32,14 @@ std::optional<Operation> parse_operation(std::string_view name) {
 
 Operation operation_of(const Kernel& kernel) {
   return parse_operation(kernel.operation).value_or(Operation::custom);
+}
+
+bool accepts(std::string_view side, std::size_t operands) {
+  const auto names = static_cast<std::size_t>(std::count(side.begin(), side.end(), ' ')) + 1;
+  const auto optional = static_cast<std::size_t>(std::count(side.begin(), side.end(), '?'));
+  const bool repeats = side.ends_with('*');
+  const std::size_t least = names - optional - (repeats ? 1 : 0);
+  return operands >= least && (repeats || operands <= names);
 }
 
 }  // namespace terrace

@@ -1,6 +1,6 @@
 #include "nn/split_rules.hpp"
 
-#include "terrace/operation.hpp"
+#include "nn/operation_table.hpp"
 
 namespace terrace {
 namespace {
@@ -93,23 +93,8 @@ std::optional<Shares> by_batch(const Kernel& kernel) {
       return Shares{{kSamples, kSamples, kSamples, kSamples, kWhole}, {kSamples, kSum, kSum}};
     case Operation::layer_norm:
       return Shares{{kSamples, kWhole, kWhole}, {kSamples, kSamples, kSamples}};
-    case Operation::avg_pool2d:
-    case Operation::avg_pool2d_backward:
-    case Operation::relu:
-    case Operation::relu_backward:
-    case Operation::leaky_relu:
-    case Operation::leaky_relu_backward:
-    case Operation::gelu:
-    case Operation::gelu_backward:
-    case Operation::tanh:
-    case Operation::tanh_backward:
-    case Operation::sigmoid:
-    case Operation::sigmoid_backward:
-    case Operation::add:
-    case Operation::mul:
-      return all(kernel, kSamples);
     default:
-      return std::nullopt;
+      return info_of(operation_of(kernel)).by_sample ? std::optional(all(kernel, kSamples)) : std::nullopt;
   }
 }
 

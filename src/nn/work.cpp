@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "terrace/operation.hpp"
+#include "nn/operation_table.hpp"
 
 namespace terrace {
 namespace {
@@ -26,36 +26,6 @@ double lstm(const Kernel& kernel) {
   const auto& x = kernel.inputs[0].shape;
   const double cells = static_cast<double>(x[0] * x[1]);
   return 2 * cells * (elements(kernel.inputs[1]) + elements(kernel.inputs[2]));
-}
-
-/// Operations per element of the first input, roughly: what is not a product is bound by memory.
-double pointwise(Operation operation) {
-  switch (operation) {
-    case Operation::reorder:
-    case Operation::concat:
-    case Operation::concat_backward:
-    case Operation::split_heads:
-    case Operation::merge_heads:
-    case Operation::embedding:
-      return 0;
-    case Operation::batch_norm:
-    case Operation::layer_norm:
-    case Operation::gelu:
-    case Operation::sgd:
-      return 6;
-    case Operation::batch_norm_backward:
-    case Operation::layer_norm_backward:
-    case Operation::gelu_backward:
-    case Operation::adam:
-      return 10;
-    case Operation::softmax:
-    case Operation::softmax_backward:
-    case Operation::cross_entropy:
-    case Operation::cross_entropy_backward:
-      return 4;
-    default:
-      return 1;
-  }
 }
 
 double flops(const Kernel& kernel) {
@@ -93,7 +63,7 @@ double flops(const Kernel& kernel) {
     case Operation::custom:
       return kernel.flops;
     default:
-      return in.empty() ? 0 : pointwise(operation_of(kernel)) * elements(in[0]);
+      return in.empty() ? 0 : info_of(operation_of(kernel)).flops * elements(in[0]);
   }
 }
 

@@ -35,7 +35,7 @@ struct DeleteModel {
 };
 using Model = std::unique_ptr<Cbc_Model, DeleteModel>;
 
-void configure(Cbc_Model* model, double gap, Seconds limit) {
+void configure(Cbc_Model* model, double gap, const MilpLimits& limits) {
   const auto set = [model](const char* name, const std::string& value) {
     Cbc_setParameter(model, name, value.c_str());
   };
@@ -45,7 +45,8 @@ void configure(Cbc_Model* model, double gap, Seconds limit) {
   set("randomSeed", "1");
   set("randomCbcSeed", "1");
   set("timeMode", "elapsed");
-  set("seconds", fmt::format("{}", limit.count()));
+  set("seconds", fmt::format("{}", limits.time.count()));
+  set("maxNodes", fmt::format("{}", limits.nodes));
   set("ratioGap", fmt::format("{}", gap));
 }
 
@@ -70,7 +71,7 @@ MilpResult result_of(Cbc_Model* model, int variables) {
 
 bool has_cbc() { return true; }
 
-MilpResult Milp::solve(double gap, Seconds limit) const {
+MilpResult Milp::solve(double gap, const MilpLimits& limits) const {
   // CBC speaks up about programs without integers: all get one more, which nothing uses.
   const auto columns = static_cast<int>(variables()) + 1;
   std::vector<CoinBigIndex> start(variables() + 2);
@@ -95,7 +96,7 @@ MilpResult Milp::solve(double gap, Seconds limit) const {
   for (int i = 0; i < columns; ++i) {
     if (most[static_cast<std::size_t>(i)] == 1) Cbc_setInteger(model.get(), i);
   }
-  configure(model.get(), gap, limit);
+  configure(model.get(), gap, limits);
   Cbc_solve(model.get());
   return result_of(model.get(), columns - 1);
 }
@@ -104,7 +105,7 @@ MilpResult Milp::solve(double gap, Seconds limit) const {
 
 bool has_cbc() { return false; }
 
-MilpResult Milp::solve(double, Seconds) const {
+MilpResult Milp::solve(double, const MilpLimits&) const {
   check(false, "this build has no CBC");
   return {};
 }

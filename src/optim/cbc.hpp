@@ -4,6 +4,7 @@
 // no time runs out, gives the same answer every time.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <span>
 #include <vector>
@@ -31,6 +32,12 @@ struct MilpResult {
   std::vector<double> values;
 };
 
+/// Where a search ends. Nodes are counts of work: with them alone the answer is the same every time.
+struct MilpLimits {
+  Seconds time{1e9};  ///< the solver's own clock; for callers whose user asked for it
+  std::uint64_t nodes = 1'000'000'000;
+};
+
 /// Whether this build can solve at all.
 bool has_cbc();
 
@@ -49,7 +56,7 @@ class Milp {
   std::size_t rows() const { return lower_.size(); }
 
   /// `gap`: relative, between what is found and what is proven. pre: has_cbc()
-  MilpResult solve(double gap, Seconds limit) const;
+  MilpResult solve(double gap, const MilpLimits& limits) const;
 
  private:
   static constexpr double kInfinite = std::numeric_limits<double>::max();

@@ -10,16 +10,16 @@ constexpr std::uint32_t kWidth = 32;
 
 }  // namespace
 
-Loads::Loads(std::uint32_t moments) {
+RangeMaximum::RangeMaximum(std::uint32_t moments) {
   std::size_t nodes = moments;
   do {
     nodes = (nodes + kWidth - 1) / kWidth;
-    // Whole blocks, so that nobody asks where one ends.
+    // Blocks are always whole, so that no loop has to ask where one ends.
     levels_.push_back({std::vector<std::int64_t>(nodes * kWidth), std::vector<std::int64_t>(nodes * kWidth)});
   } while (nodes > 1);
 }
 
-void Loads::add(std::size_t level, std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
+void RangeMaximum::add(std::size_t level, std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
   const std::uint32_t from = (first + kWidth - 1) / kWidth, to = end / kWidth;
   if (level + 1 == levels_.size() || from > to) return add_nodes(level, first, end, bytes);
   if (from < to) add(level + 1, from, to, bytes);
@@ -27,8 +27,8 @@ void Loads::add(std::size_t level, std::uint32_t first, std::uint32_t end, std::
   if (to * kWidth < end) add_nodes(level, to * kWidth, end, bytes);
 }
 
-/// Nodes of one block.
-void Loads::add_nodes(std::size_t level, std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
+/// pre: the nodes are of one block
+void RangeMaximum::add_nodes(std::size_t level, std::uint32_t first, std::uint32_t end, std::int64_t bytes) {
   for (std::uint32_t node = first; node < end; ++node) {
     levels_[level].most[node] += bytes;
     levels_[level].whole[node] += bytes;
@@ -40,7 +40,7 @@ void Loads::add_nodes(std::size_t level, std::uint32_t first, std::uint32_t end,
   }
 }
 
-std::int64_t Loads::most(std::size_t level, std::uint32_t first, std::uint32_t end) const {
+std::int64_t RangeMaximum::most(std::size_t level, std::uint32_t first, std::uint32_t end) const {
   const std::uint32_t from = (first + kWidth - 1) / kWidth, to = end / kWidth;
   if (level + 1 == levels_.size() || from > to) return most_of(level, first, end);
   std::int64_t found = std::numeric_limits<std::int64_t>::min();
@@ -50,8 +50,8 @@ std::int64_t Loads::most(std::size_t level, std::uint32_t first, std::uint32_t e
   return found;
 }
 
-/// Nodes of one block, with what their ancestors got.
-std::int64_t Loads::most_of(std::size_t level, std::uint32_t first, std::uint32_t end) const {
+/// Adds what the ancestors of the nodes got. pre: the nodes are of one block
+std::int64_t RangeMaximum::most_of(std::size_t level, std::uint32_t first, std::uint32_t end) const {
   const std::int64_t* nodes = levels_[level].most.data();
   std::int64_t found = *std::max_element(nodes + first, nodes + end);
   std::uint32_t block = first / kWidth;

@@ -13,13 +13,14 @@ MeasureOptions measure_within(const Machine& machine, std::vector<Bytes> budget)
   return options;
 }
 
-std::optional<ProfileStore> open_profile_store(const std::filesystem::path& file, const Told& told) try {
+std::optional<ProfileStore> open_profile_store(const std::filesystem::path& file,
+                                               const ProgressSink& progress) try {
   auto store = ProfileStore::open(file);
-  if (!store) return told(store.error().message), std::nullopt;
-  if (!store->note().empty()) told(store->note());
+  if (!store) return progress(store.error().message), std::nullopt;
+  if (!store->note().empty()) progress(store->note());
   return *std::move(store);
 } catch (const EnvironmentError& error) {
-  return told(error.what()), std::nullopt;
+  return progress(error.what()), std::nullopt;
 }
 
 }  // namespace terrace

@@ -1,21 +1,24 @@
-// What measurements before a run and in the middle of one share: the memory that they may take, and the place
-// where times are kept.
+// Measurements happen before a run and in the middle of one. Both take their memory limits and the store that
+// keeps their times from here.
 #pragma once
 
 #include <filesystem>
 #include <optional>
 #include <vector>
 
-#include "pipeline/workload.hpp"
 #include "profile/measure.hpp"
+#include "terrace/machine.hpp"
+#include "terrace/progress.hpp"
 
 namespace terrace {
 
-/// Within the budget of each tier, and of all tiers that kernels can use in place together.
+/// Options that keep measurements within the budget of each tier, and within the sum of the budgets of all
+/// tiers that kernels can use in place.
 MeasureOptions measure_within(const Machine& machine, std::vector<Bytes> budget);
 
-/// Tells why there is none: measuring without a place to keep it is slower the next time, no worse.
-std::optional<ProfileStore> open_profile_store(
-    const std::filesystem::path& file, const Told& told = [](const std::string&) {});
+/// Reports why there is none. A run without a store measures again the next time, which is slower but no
+/// worse.
+std::optional<ProfileStore> open_profile_store(const std::filesystem::path& file,
+                                               const ProgressSink& progress = no_progress);
 
 }  // namespace terrace

@@ -1,10 +1,12 @@
-#include "pipeline/workload.hpp"
+#include "terrace/workload.hpp"
+#include "terrace/operation.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 
+#include "backends/processor.hpp"
 #include "base/system.hpp"
 #include "base/system_storage.hpp"
 #include "graph/passes.hpp"
@@ -35,6 +37,17 @@ Result<std::vector<TierSpec>> slow_tiers(const std::vector<std::string>& texts) 
   return std::vector{*std::move(spec)};
 }
 
+/// Keeps the machine for the runs to come.
+Result<Machine> measured_now(const CalibrateOptions& options) {
+  auto machine = calibrate(options);
+  if (!machine) return machine;
+  const auto folder = machine_cache_folder();
+  if (!folder) return folder.error();
+  if (const auto kept = keep_machine(*machine, machine_cache_file(*folder, options)); !kept)
+    return kept.error();
+  return machine;
+}
+
 Result<Machine> measured_here(const WorkloadRequest& request) {
   auto slow = slow_tiers(request.slow);
   if (!slow) return slow.error();
@@ -44,10 +57,10 @@ Result<Machine> measured_here(const WorkloadRequest& request) {
   options.progress = [&](std::string_view what, double share) {
     request.progress(fmt::format("calibrating this computer, {:.0f}%: {}", share * 100, what));
   };
-  auto machine = this_machine(options);
+  auto machine = request.measure_again ? measured_now(options) : this_machine(options);
   if (!machine) return machine;
-  // Not what is free just now: a plan's machine is the same tomorrow. Whether there is room shows when the
-  // tiers are opened.
+  // The capacity is that of the computer, not what is free just now, so that a plan's machine is the same
+  // tomorrow. Whether there is room shows when the tiers are opened.
   machine->tiers[0].capacity = round_down(probe_memory().total, machine->tiers[0].granularity);
   return machine;
 }
@@ -58,24 +71,11 @@ bool is_preset(const std::string& name) {
                      [&](const MachineInfo& preset) { return preset.name == name; });
 }
 
-Result<Machine> find_machine(const WorkloadRequest& request) {
-  if (request.machine == "this") return measured_here(request);
-  if (!request.slow.empty()) {
-    return invalid(
-        fmt::format("the tiers of machine {} are its own: give slow tiers for `this` only", request.machine));
-  }
-  if (is_preset(request.machine)) return machine_preset(request.machine);
-  // What cannot be a file's name is a preset's that is misspelt.
-  const bool is_path =
-      fs::path(request.machine).has_extension() || fs::path(request.machine).has_parent_path();
-  if (!is_path && !fs::exists(request.machine)) return machine_preset(request.machine);
-  return read_machine(request.machine);
-}
-
-/// A machine's file says which processor it was measured on, and how its tiers are opened.
+/// A machine's file says which processor it was measured on, or `this` where it was declared for whichever
+/// computer reads it, and how its tiers are opened.
 bool is_this_computer(const Machine& machine, const std::string& name) {
   if (name == "this") return true;
-  return machine.compute.name == computer_name().processor &&
+  return (machine.compute.name == "this" || machine.compute.name == computer_name().processor) &&
          std::none_of(machine.tiers.begin(), machine.tiers.end(),
                       [](const MachineTier& tier) { return tier.spec.empty(); });
 }
@@ -89,11 +89,12 @@ Program scheduled(const Graph& graph) {
 
 Result<Program> made_ready(const Graph& graph, const WorkloadRequest& request, bool here) {
   request.progress(fmt::format("scheduling {} kernels", graph.kernels.size()));
+  if (here && request.backend) return compile(graph, request.backend, request.threads);
   if (here) return compile(graph, request.threads);
   return scheduled(graph);
 }
 
-/// What can be had of a tier here and now.
+/// How much of a tier can be had here and now.
 Bytes available(const MachineTier& tier) {
   const auto spec = parse_tier_spec(tier.spec);
   if (!spec || spec->kind != TierKind::file) return tier.capacity;
@@ -104,20 +105,42 @@ Bytes available(const MachineTier& tier) {
 
 }  // namespace
 
+Result<Machine> machine_of(const WorkloadRequest& request) {
+  if (request.machine == "this") return measured_here(request);
+  if (!request.slow.empty()) {
+    return invalid(
+        fmt::format("the tiers of machine {} are its own: give slow tiers for `this` only", request.machine));
+  }
+  if (is_preset(request.machine)) return machine_preset(request.machine);
+  // A name that does not look like a file's is taken for a misspelt preset.
+  const bool is_path =
+      fs::path(request.machine).has_extension() || fs::path(request.machine).has_parent_path();
+  if (!is_path && !fs::exists(request.machine)) return machine_preset(request.machine);
+  return read_machine(request.machine);
+}
+
 Result<Workload> prepare(const WorkloadRequest& request) {
-  auto machine = find_machine(request);
+  auto machine = machine_of(request);
   if (!machine) return machine.error();
-  const bool here = is_this_computer(*machine, request.machine);
+  return prepare(request, *std::move(machine));
+}
+
+Result<Workload> prepare(const WorkloadRequest& request, Machine machine) {
+  if (const auto known = check_operations(request.graph); !known && !request.backend) return known.error();
+  // Without kernels for this processor its graphs can still be planned, from estimates.
+  const bool here = is_this_computer(machine, request.machine) && (request.backend || processor_backend());
   auto program = made_ready(request.graph, request, here);
   if (!program) return program.error();
   const Bytes peak = program->peak;
-  return Workload{*std::move(program), *std::move(machine), here, peak};
+  return Workload{*std::move(program), std::move(machine), here, peak};
 }
 
 Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fast) {
-  // Compiled kernels take scratch memory and padding beside what the graph says: then less is aimed at.
+  // Compiled kernels take scratch memory and padding beside what the graph says. Where they need too much,
+  // the graph is split again for a smaller aim.
   constexpr std::array<std::uint64_t, 6> kPercent{100, 85, 70, 55, 40, 25};
   Bytes least = least_budget(workload.graph(), workload.machine).bytes;
+  if (request.backend) return workload;
   for (const std::uint64_t percent : kPercent) {
     if (fast >= least) break;
     Split split = split_to_fit(request.graph, fast / 100 * percent);
@@ -137,10 +160,11 @@ Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fa
 }
 
 Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request, std::string_view fast) {
-  auto machine = find_machine(request);
+  auto machine = machine_of(request);
   if (!machine) return machine.error();
   const bool may_be_here = is_this_computer(*machine, request.machine);
   for (const bool here : {false, true}) {
+    if (here && !request.backend && !processor_backend()) break;
     auto program = made_ready(request.graph, request, here);
     if (!program) return program.error();
     const Bytes peak = program->peak;

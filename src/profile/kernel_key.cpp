@@ -10,12 +10,9 @@
 namespace terrace {
 namespace {
 
-/// Which random numbers a dropout draws does not change how long it takes.
-bool changes_time(std::string_view field) { return field != "stream"; }
-
-void add_attributes(std::string& key, const Attributes& attributes) {
+void add_attributes(std::string& key, const Backend& backend, const Attributes& attributes) {
   for (const auto& [name, value] : attributes) {
-    if (!changes_time(name)) continue;
+    if (!backend.changes_time(name)) continue;
     std::visit([&, &text = name](
                    const auto& held) { fmt::format_to(std::back_inserter(key), " {}={}", text, held); },
                value);
@@ -34,9 +31,9 @@ void add_operand(std::string& key, const Graph& graph, const Operand& operand, s
 
 }  // namespace
 
-std::string kernel_key(const Graph& graph, const Kernel& kernel) {
+std::string kernel_key(const Backend& backend, const Graph& graph, const Kernel& kernel) {
   std::string key = kernel.operation;
-  add_attributes(key, kernel.attributes);
+  add_attributes(key, backend, kernel.attributes);
   std::vector<TensorId> seen;
   key += " |";
   for (const Operand& operand : kernel.inputs) add_operand(key, graph, operand, seen);

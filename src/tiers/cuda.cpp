@@ -7,6 +7,7 @@
 #include "base/cuda_driver.hpp"
 #include "terrace/error.hpp"
 #include "tiers/device_tier.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 
 namespace terrace {

@@ -1,5 +1,3 @@
-#include "tiers/dax.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -15,6 +13,7 @@
 
 #include "terrace/error.hpp"
 #include "tiers/backing_file.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 
 namespace terrace {

@@ -10,6 +10,7 @@
 #include "terrace/error.hpp"
 #include "tiers/fake_blocks.hpp"
 #include "tiers/fake_device.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 
 namespace terrace {

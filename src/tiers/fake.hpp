@@ -37,7 +37,5 @@ class FakeTier : public Tier {
 
 /// Opens a fake tier; throws ResultError where open_fake_tier() fails. pre: spec.kind == fake
 std::unique_ptr<FakeTier> make_fake_tier(const TierSpec& spec);
-/// Does the same for open_tier(), which returns its errors.
-Result<std::unique_ptr<Tier>> open_fake_tier(const TierSpec& spec);
 
 }  // namespace terrace

@@ -1,5 +1,3 @@
-#include "tiers/file.hpp"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include "base/check.hpp"
 #include "tiers/backing_file.hpp"
 #include "tiers/direct_io.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/paced_queue.hpp"
 #include "tiers/pool_queue.hpp"
 #include "tiers/uring_queue.hpp"

@@ -7,6 +7,7 @@
 
 #include "base/memory_limit.hpp"
 #include "tiers/huge_pages.hpp"
+#include "tiers/kinds.hpp"
 
 namespace terrace {
 unsigned memory_copy_threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }

@@ -45,7 +45,4 @@ void populate_pages(const Mapping& mapping, TierDescription& description);
 /// has enough.
 Result<Mapping> anonymous_memory(TierDescription& description);
 
-/// pre: spec.kind == dram
-Result<std::unique_ptr<Tier>> open_dram_tier(const TierSpec& spec);
-
 }  // namespace terrace

@@ -1,5 +1,3 @@
-#include "tiers/numa.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 
 #include "base/memory_limit.hpp"
 #include "terrace/error.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 #include "tiers/node_runs.hpp"
 

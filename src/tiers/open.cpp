@@ -1,13 +1,7 @@
 #include <fmt/format.h>
 
 #include "terrace/tier.hpp"
-#include "tiers/cuda.hpp"
-#include "tiers/dax.hpp"
-#include "tiers/emulated.hpp"
-#include "tiers/fake.hpp"
-#include "tiers/file.hpp"
-#include "tiers/memory_tier.hpp"
-#include "tiers/numa.hpp"
+#include "tiers/kinds.hpp"
 
 namespace terrace {
 namespace {
@@ -29,23 +23,8 @@ void Tier::charge(Bytes, Bytes, Seconds) {}
 
 Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {
   if (const auto valid = validate(spec); !valid) return valid.error();
-  switch (spec.kind) {
-    case TierKind::dram:
-      return open_dram_tier(spec);
-    case TierKind::numa:
-      return open_numa_tier(spec);
-    case TierKind::dax:
-      return open_dax_tier(spec);
-    case TierKind::file:
-      return open_file_tier(spec);
-    case TierKind::emulated:
-      return make_emulated_tier(spec, steady_clock());
-    case TierKind::fake:
-      return open_fake_tier(spec);
-    case TierKind::cuda:
-      return open_cuda_tier(spec);
-    case TierKind::pinned:
-      return open_pinned_tier(spec);
+  for (const TierOpener& opener : kTierOpeners) {
+    if (opener.kind == spec.kind) return opener.open(spec);
   }
   return Error{ErrorCode::invalid_argument, "the spec's kind is not one of TierKind"};
 }

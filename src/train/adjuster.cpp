@@ -4,11 +4,13 @@
 
 namespace terrace {
 
-Adjuster::Adjuster(const Graph& graph, Machine machine, Profile profile, Plan plan, AdjusterOptions options)
+Adjuster::Adjuster(const Graph& graph, Machine machine, Profile profile, Plan plan, PlanFunction planner,
+                   AdjusterOptions options)
     : graph_(graph),
       machine_(std::move(machine)),
       profile_(std::move(profile)),
       plan_(std::move(plan)),
+      planner_(std::move(planner)),
       budget_(plan_.budget),
       options_(options) {
   begin_observing();
@@ -39,7 +41,7 @@ std::optional<Adjustment> Adjuster::plan_again(const Drift& drift) {
 }
 
 std::optional<Adjustment> Adjuster::better_plan(const Drift& drift) const {
-  auto plan = make_plan(plan_.planner, {graph_, machine_, profile_, budget_});
+  auto plan = planner_({graph_, machine_, profile_, budget_});
   if (!plan) return std::nullopt;
   const Seconds before = simulate(graph_, machine_, profile_, plan_).step, after = plan->prediction.step;
   if (after > before * (1 - options_.gain)) return std::nullopt;

@@ -1,6 +1,6 @@
 // Adjuster: compares executed steps with what was predicted, and plans again when the machine has drifted.
 //
-//   Adjuster adjuster(graph, machine, profile, plan);
+//   Adjuster adjuster(graph, machine, profile, plan, planner_named("best"));
 //   trainer.step();
 //   if (const auto better = adjuster.observe(trainer.timeline()))
 //     trainer.change_plan(better->plan, adjuster.machine(), folder).value();
@@ -12,16 +12,16 @@
 
 #include <optional>
 
-#include "terrace/planner.hpp"
+#include "terrace/pipeline.hpp"
 #include "terrace/verify.hpp"
 #include "train/drift.hpp"
 
 namespace terrace {
 
 struct AdjusterOptions {
-  std::size_t steps = 5;   ///< that are observed before anything is concluded
-  double tolerance = 1.2;  ///< factors within it are no drift
-  double gain = 0.02;      ///< of the step's time, for which a plan is changed
+  std::size_t steps = 5;   ///< how many are observed before anything is concluded
+  double tolerance = 1.2;  ///< a factor up to this is taken for noise
+  double gain = 0.02;      ///< the least share of the step's time for which a plan is changed
 };
 
 struct Adjustment {
@@ -32,12 +32,15 @@ struct Adjustment {
 
 class Adjuster {
  public:
-  /// The graph outlives it. pre: the plan was made for these
-  Adjuster(const Graph& graph, Machine machine, Profile profile, Plan plan, AdjusterOptions options = {});
+  /// `planner` makes the plans that may replace the first. The graph outlives this. pre: the plan was made
+  /// for these
+  Adjuster(const Graph& graph, Machine machine, Profile profile, Plan plan, PlanFunction planner,
+           AdjusterOptions options = {});
 
-  /// To be told of every step under the plan, and under the new one once it has answered with one.
+  /// Takes in one executed step, and answers with a plan where the present one should be changed. Every step
+  /// under the present plan is to be observed; after an answer, steps are those of the new plan.
   std::optional<Adjustment> observe(const Timeline& measured);
-  /// As it is believed to be: what the last plan was made for.
+  /// The machine as it is believed to be, for which the last plan was made.
   const Machine& machine() const { return machine_; }
 
  private:
@@ -49,10 +52,11 @@ class Adjuster {
   Machine machine_;
   Profile profile_;
   Plan plan_;
+  const PlanFunction planner_;
   const std::vector<Bytes> budget_;  // the first plan's: a plan that needs less does not give the rest away
   const AdjusterOptions options_;
   Timeline predicted_;
-  bool first_ = true;  // steps of a plan are not like the others when they find cold caches
+  bool first_ = true;  // the first step under a plan finds cold caches, so it says nothing
   std::vector<Drift> drifts_;
 };
 

@@ -20,7 +20,7 @@ std::vector<Bytes> opened(const Workload& largest, const Plan& plan, Bytes fast,
   budget[0] = std::max(budget[0], std::min(fast, largest.peak));
   for (std::size_t i = 1; i < budget.size(); ++i) {
     const MachineTier& tier = largest.machine.tiers[i];
-    // An eighth more than the largest needs: smaller ones may be packed otherwise.
+    // Smaller buckets may be packed otherwise, so an eighth more than the largest needs is opened.
     Bytes room = budget[i] + budget[i] / 8;
     // A disk has room for whatever plans and paths are to come, but half of what is free beyond this plan
     // stays free: checkpoints, and state that waits in a file, want some.
@@ -79,12 +79,12 @@ Result<BucketTrainer> BucketTrainer::unlimited(const TrainerOptions& options) co
   BucketRequest request = request_;
   request.fast.clear();
   request.options = options;
-  request.progress = [](const std::string&) {};
+  request.progress = no_progress;
   BucketTrainer made(std::move(request));
   made.network_ = network_;
   made.peak_ = peak_;
   Program largest = program_of(buckets_.back());
-  // Paths are not split here.
+  // The arena has room for paths, too, whose kernels are not split here.
   const auto whole = compile(network_, request_.threads);
   if (!whole) return whole.error();
   largest.arena = std::max(largest.arena, whole->arena);
@@ -140,7 +140,8 @@ Result<void> BucketTrainer::start_planned() {
   return {};
 }
 
-/// Before the run's own memory is taken: beside it, measuring would need as much again.
+/// Profiles all buckets but the largest, before the run takes its own memory: beside that, measuring would
+/// need as much again.
 Result<void> BucketTrainer::measure_smaller() {
   for (SizeBucket& bucket : buckets_) {
     if (&bucket == &buckets_.back()) break;
@@ -210,8 +211,8 @@ Result<void> BucketTrainer::make(SizeBucket& bucket) {
   return {};
 }
 
-/// In the middle of training.
-Result<Profile> BucketTrainer::met(const Workload& workload) {
+/// Profiles a path that is met in the middle of training, in the memory that the run has.
+Result<Profile> BucketTrainer::profile_path(const Workload& workload) {
   const auto folder = cache_folder();
   if (!folder) return folder.error();
   request_.progress(fmt::format("measuring what is new in {} kernels", workload.graph().kernels.size()));
@@ -227,7 +228,7 @@ Result<void> BucketTrainer::make(ControlPath& path, const Graph& graph) {
   if (!budget_.empty()) {
     // Measuring may put the state aside in a file, which a path without a plan is not worth.
     if (const auto enough = require_least(*workload, budget_[0]); !enough) return enough;
-    auto measured = met(*workload);
+    auto measured = profile_path(*workload);
     if (!measured) return measured.error();
     profile = *std::move(measured);
   }
@@ -248,8 +249,9 @@ void BucketTrainer::begin_adjusting(TrainedGraph& made, const Profile& profile) 
   if (!request_.adjust) return;
   Plan plan = made.planned->plan.plan();
   plan.budget = budget_;  // the next one may need what this one leaves
-  made.adjuster = std::make_unique<Adjuster>(trainer_->program(*made.number).graph, machine_, profile,
-                                             std::move(plan), *request_.adjust);
+  made.adjuster =
+      std::make_unique<Adjuster>(trainer_->program(*made.number).graph, machine_, profile, std::move(plan),
+                                 planner_named(request_.planner), *request_.adjust);
 }
 
 TrainedGraph& BucketTrainer::in_training() {

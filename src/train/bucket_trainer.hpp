@@ -19,7 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "pipeline/pipeline.hpp"
+#include "terrace/pipeline.hpp"
+#include "terrace/trainer.hpp"
 #include "train/adjuster.hpp"
 
 namespace terrace {
@@ -34,14 +35,14 @@ struct BucketRequest {
   std::string planner = {};
   std::optional<AdjusterOptions> adjust = {};  ///< plans follow the computer; none: they stay
   TrainerOptions options = {};
-  Told progress = [](const std::string&) {};
+  ProgressSink progress = no_progress;
 };
 
-/// What is trained at a time.
+/// One of the graphs that the trainer switches between, with its plan.
 struct TrainedGraph {
   std::optional<std::size_t> number = {};   ///< in the trainer; none: it was not needed yet
-  std::uint64_t made_at = 0;                ///< steps that were done when it was first needed and planned
-  std::size_t split_kernels = 0;            ///< that are worked on in parts, to fit in the budget
+  std::uint64_t made_at = 0;                ///< how many steps were done when it was first needed and planned
+  std::size_t split_kernels = 0;            ///< how many are worked on in parts, to fit in the budget
   std::optional<Planned> planned = {};      ///< none: everything in memory, or not made yet
   std::unique_ptr<Adjuster> adjuster = {};  ///< none: its plan stays
 };
@@ -86,14 +87,14 @@ class BucketTrainer {
 
   const std::vector<SizeBucket>& buckets() const { return buckets_; }
   const SizeBucket& largest() const { return buckets_.back(); }
-  /// Of those that are trained, or were last.
+  /// The bucket that is trained, or was trained last before a path.
   const SizeBucket& current() const { return buckets_[current_]; }
-  /// In the order in which they were met.
+  /// The paths in the order in which they were met.
   const std::vector<ControlPath>& paths() const { return paths_; }
   const Machine& machine() const { return machine_; }
   /// The most bytes live at once in the largest bucket's graph, before kernels were split.
   Bytes peak() const { return peak_; }
-  /// What it took, each time, to carry the state from one graph to another.
+  /// How long it took, each time, to carry the state from one graph to another.
   const std::vector<Seconds>& switches() const { return switches_; }
 
  private:
@@ -105,7 +106,7 @@ class BucketTrainer {
   Result<void> make(ControlPath& path, const Graph& graph);
   Result<Workload> compiled(const Graph& graph) const;
   Result<Workload> compiled(const SizeBucket& bucket) const;
-  Result<Profile> met(const Workload& workload);
+  Result<Profile> profile_path(const Workload& workload);
   Result<Planned> plan(const Workload& workload, const Profile& profile) const;
   Result<void> add(TrainedGraph& made, const Workload& workload, const std::optional<Profile>& profile);
   void begin_adjusting(TrainedGraph& made, const Profile& profile) const;
@@ -117,7 +118,7 @@ class BucketTrainer {
   std::vector<SizeBucket> buckets_;  // of these sizes
   std::vector<ControlPath> paths_;
   std::size_t current_ = 0, number_ = 0;  // the bucket, and the graph in the trainer
-  bool switched_ = false;                 // since the last step that was observed
+  bool switched_ = false;                 // the graph was changed since the last step that was observed
   Graph network_;                         // the largest bucket's, as it was given
   Machine machine_;
   Bytes peak_;

@@ -12,7 +12,7 @@
 namespace terrace {
 namespace {
 
-/// Of what a step depends on beside tensors.
+/// The keys, in the metadata, of what a step depends on beside tensors.
 struct Progress {
   std::uint64_t steps = 0, seed = 0;
   float learning_rate = 0;
@@ -21,7 +21,7 @@ struct Progress {
 constexpr const char* kGraph = "graph";
 constexpr const char* kSteps = "steps";
 constexpr const char* kSeed = "seed";
-constexpr const char* kLearningRate = "learning_rate_bits";  // decimals would have to be many
+constexpr const char* kLearningRate = "learning_rate_bits";  // bits, since decimals would have to be many
 
 safetensors::Metadata describe(const Progress& progress, const Graph& graph) {
   return {{"model", graph.name},
@@ -110,7 +110,7 @@ Result<void> Trainer::load_checkpoint(const std::filesystem::path& path) {
   if (!progress) return progress.error();
   state_->wait_for_checkpoint();
   state_->moving.reset();  // what was to be carried to another graph is overwritten
-  // Until all of it is loaded, tensors are of two steps.
+  // Until everything is loaded, some tensors are of one step and some of another.
   state_->fail("a checkpoint was loaded in part", {});
   for (const TensorId id : persistent(graph))
     state_->now().store->keep(id, file->find(graph[id].name)->bytes);

@@ -11,12 +11,12 @@ namespace terrace {
 
 struct KeptTensor {
   TensorId tensor;
-  Place place;
+  TierAddress address;
   std::uint32_t until = 0;  ///< the first instruction that may change it; as many as there are: none does
 };
 
-/// One for each persistent tensor, of its regions the one that keeps the value longest; the first to change
-/// first.
+/// One entry for each persistent tensor: of its regions, the one that keeps the value longest. The tensors
+/// that a step changes first come first.
 std::vector<KeptTensor> kept_tensors(const Graph& graph, const Plan& plan);
 
 }  // namespace terrace

@@ -55,10 +55,10 @@ std::span<const std::byte> CheckpointWriter::bytes_of(std::size_t index, std::ui
   if (offset == 0 && request_.before_each) request_.before_each();
   const KeptTensor& kept = request_.tensors[index];
   const std::uint64_t left = request_.graph[kept.tensor].bytes.count - offset;
-  if (const std::byte* memory = request_.tiers.at(kept.place)) return {memory + offset, left};
+  if (const std::byte* memory = request_.tiers.at(kept.address)) return {memory + offset, left};
   staging_.resize(kPiece.count);
   const std::span<std::byte> piece(staging_.data(), std::min(left, kPiece.count));
-  request_.tiers.read({kept.place.tier, kept.place.offset + offset}, piece);
+  request_.tiers.read({kept.address.tier, kept.address.offset + offset}, piece);
   return piece;
 }
 

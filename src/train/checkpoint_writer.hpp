@@ -15,11 +15,12 @@
 #include <thread>
 
 #include "data/safetensors.hpp"
+#include "exec/step_gate.hpp"
 #include "train/checkpoint_source.hpp"
 
 namespace terrace {
 
-class CheckpointWriter {
+class CheckpointWriter final : public StepGate {
  public:
   struct Request {
     std::filesystem::path path;
@@ -33,12 +34,10 @@ class CheckpointWriter {
   /// Begins. What the request refers to outlives the writer, and nothing but steps changes the tensors.
   explicit CheckpointWriter(Request request);
   /// Waits for the end.
-  ~CheckpointWriter();
-  CheckpointWriter(const CheckpointWriter&) = delete;
-  CheckpointWriter& operator=(const CheckpointWriter&) = delete;
+  ~CheckpointWriter() override;
 
   /// Returns when the instruction changes nothing that is still to be written; at once after a failure.
-  void wait_before(std::uint32_t instruction);
+  void wait_before(std::uint32_t instruction) override;
   /// Returns when the writing has ended, well or not.
   void wait();
   /// The same, and says how: fails and throws as safetensors::write does.

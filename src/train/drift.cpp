@@ -7,7 +7,7 @@
 namespace terrace {
 namespace {
 
-/// Of all runs together.
+/// How long all kernels of a step took together.
 Seconds computing(const Plan& plan, const Timeline& timeline) {
   Seconds sum{0};
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
@@ -16,7 +16,7 @@ Seconds computing(const Plan& plan, const Timeline& timeline) {
   return sum;
 }
 
-/// In which at least one copy over the link was on its way.
+/// For how long at least one copy over the link was on its way.
 Seconds busy(const Plan& plan, const Timeline& timeline, const Link& link) {
   std::vector<Interval> copies;
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {

@@ -7,7 +7,7 @@
 
 namespace terrace {
 
-/// How many times as long as predicted things took: 2 is half as fast.
+/// Factors of time: a factor of 2 says that something took twice as long as predicted.
 struct Drift {
   double kernels = 1;
   std::vector<double> links;  ///< one for each link of the machine; 1 where nothing moved
@@ -16,13 +16,13 @@ struct Drift {
   double largest() const;
 };
 
-/// Of one step. A link's time is that in which it had something to carry.
+/// The drift that one step shows. A link counts while it has something to carry.
 Drift drift_of(const Machine& machine, const Plan& plan, const Timeline& measured, const Timeline& predicted);
 
 /// The median of each factor. pre: at least one, all of one machine
 Drift median_of(const std::vector<Drift>& drifts);
 
-/// As it turned out to be.
+/// The machine, and a profile, as they turned out to be.
 Machine corrected(Machine machine, const Drift& drift);
 Profile corrected(Profile profile, const Drift& drift, const Machine& machine);
 

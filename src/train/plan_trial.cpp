@@ -5,10 +5,8 @@
 #include <algorithm>
 
 #include "base/check.hpp"
-#include "base/fingerprint.hpp"
-#include "migration/variant_choice.hpp"
 #include "plan/reach.hpp"
-#include "planners/table.hpp"
+#include "planners/sentinel/undecided.hpp"
 #include "profile/store.hpp"
 #include "profile/tier_sample.hpp"
 #include "terrace/error.hpp"
@@ -16,26 +14,22 @@
 namespace terrace {
 namespace {
 
-/// What only predicts, as the planner calls it.
+/// The value of the planner's option `end` that decides by prediction alone.
 constexpr const char* kPredicted = "trial";
-/// Of what known plans reach in slower tiers so large a part is open beyond it.
+/// Slower tiers are opened this fraction (one in so many) beyond what the known plans reach there.
 constexpr std::uint64_t kSpareParts = 8;
 
-bool leaves_it_open(const PlannerChoice& choice) {
-  return choice.planner->name == "sentinel" && choice.options.count("end") == 0;
-}
-
-/// Whether kernels can use any slower tier.
-bool has_choice_of_place(const Machine& machine, const std::vector<Bytes>& budget) {
+/// Whether kernels can use any slower tier, so that they need not wait.
+bool can_use_slower_tier(const Machine& machine, const std::vector<Bytes>& budget) {
   for (std::size_t i = 1; i < budget.size(); ++i) {
     if (machine.tiers[i].addressable && budget[i] > Bytes{0}) return true;
   }
   return false;
 }
 
-/// Whether for lack of time or of room: kernels that wait could do without. The longest waits first, since
-/// what is decided later builds on them.
-std::vector<std::uint32_t> late_intervals(const sentinel::Examination& found, Seconds step,
+/// Intervals whose kernels wait long enough to be worth a trial, whatever they wait for. The longest waits
+/// come first, since what is decided later builds on them.
+std::vector<std::uint32_t> late_intervals(const sentinel::Undecided& found, Seconds step,
                                           const PlanTrialOptions& options) {
   std::vector<std::uint32_t> late;
   for (std::uint32_t i = 0; i < found.waited.size(); ++i) {
@@ -49,25 +43,22 @@ std::vector<std::uint32_t> late_intervals(const sentinel::Examination& found, Se
 
 bool is_same(const Plan& a, const Plan& b) { return a.start == b.start && a.instructions == b.instructions; }
 
-/// Whatever gives the numbers of intervals their meaning. Not the machine's figures: when it is calibrated
-/// again, real steps on the same tiers are as they were. If other figures lead to other intervals, that is
-/// another question. Nor the budget of a disk, which is what happens to be free.
-std::string question_of(const PlanTrial::Request& request, const PlannerChoice& choice,
-                        const sentinel::Examination& found) {
-  std::string text(choice.planner->name);
-  for (const auto& [name, value] : choice.options) text += fmt::format("+{}={}", name, value);
+/// Names everything that gives the numbers of intervals their meaning, so that a decision is found again. The
+/// machine's figures are not part of it: when it is calibrated again, real steps on the same tiers are as
+/// they were, and if other figures lead to other intervals, that is another question. Neither is the budget
+/// of a disk, which is what happens to be free.
+std::string question_of(const PlanTrial::Request& request, const sentinel::Undecided& found) {
+  std::string text = found.planner;
   for (std::size_t i = 0; i < request.machine.tiers.size(); ++i) {
     const MachineTier& tier = request.machine.tiers[i];
     const auto spec = parse_tier_spec(tier.spec);
     text += " | " + (spec ? rates_key(*spec) : tier.name);
     if (tier.addressable) text += " " + to_string(request.budget[i]);
   }
-  Fingerprint cuts;
-  for (const std::uint32_t cut : found.cuts) cuts.add(cut);
-  return text + fmt::format(" | {} intervals {}", found.cases.size(), cuts.text());
+  return text + " | " + found.intervals;
 }
 
-/// Why it could not be done; nothing where it was.
+/// Does some work with the store, and answers why it could not be done; nothing where it was.
 template <class Work>
 std::optional<std::string> in_store(const std::filesystem::path& path, Work work) try {
   auto store = ProfileStore::open(path);
@@ -92,23 +83,17 @@ PlanTrial::PlanTrial(const Request& request, const PlanTrialOptions& options)
       as_planned_(request.predicted),
       plan_(as_planned_),
       answer_(kPredicted) {
-  const auto choice = choose_planner(planner_);
-  if (!choice || !leaves_it_open(*choice) || !has_choice_of_place(machine_, budget_)) return;
-  // Of kernels as they are planned, so that intervals have the numbers they have in plans.
-  const PlanRequest asked{graph_, machine_, profile_, budget_, 0, choice->options};
-  const VariantChoice variants(asked);
-  PlanRequest waiting = variants.request();
-  waiting.options["end"] = "wait";
-  const auto found = sentinel::examine(waiting);
+  if (!can_use_slower_tier(machine_, budget_)) return;
+  const auto found = sentinel::find_undecided(planner_, {graph_, machine_, profile_, budget_});
   if (!found) return;
   const auto late = late_intervals(*found, plan_->prediction.step, options_);
   if (late.empty()) return;
-  question_ = question_of(request, *choice, *found);
+  question_ = question_of(request, *found);
   if (!recall()) begin(late, request.steps);
 }
 
 Result<Plan> PlanTrial::make(const std::string& end) const {
-  return make_plan(planner_ + "+end=" + end, {graph_, machine_, profile_, budget_});
+  return sentinel::plan_with_end(planner_, end, {graph_, machine_, profile_, budget_});
 }
 
 /// Whether an earlier run decided, and what it decided can be carried out.
@@ -153,8 +138,8 @@ void PlanTrial::begin(const std::vector<std::uint32_t>& late, std::uint64_t step
   change_to(*standing_);
 }
 
-/// All of the fastest tier; of the others what these plans reach, and some more for those to come, which are
-/// packed otherwise.
+/// Decides how much of each tier is open during the trial: all of the fastest, and of the others what the
+/// known plans reach and some more, since plans to come are packed otherwise.
 void PlanTrial::open_room(const std::vector<const Plan*>& known) {
   room_ = budget_;
   for (std::size_t i = 1; i < room_.size(); ++i) {
@@ -165,7 +150,7 @@ void PlanTrial::open_room(const std::vector<const Plan*>& known) {
   }
 }
 
-/// None where there is no room for the plan.
+/// The plan as a candidate; none where the open tiers have no room for it.
 std::optional<PlanTrial::Candidate> PlanTrial::candidate(const std::string& end, Plan plan) const {
   const std::vector<Bytes> reached = reach(graph_, machine_, plan);
   for (std::size_t i = 0; i < reached.size(); ++i) {
@@ -175,7 +160,8 @@ std::optional<PlanTrial::Candidate> PlanTrial::candidate(const std::string& end,
   return Candidate{end, verify(graph_, machine_, std::move(plan)).value()};
 }
 
-/// The plan of the next interval that has a choice, left; none where all are decided.
+/// Looks for the next interval that has a choice, and makes the plan in which its kernels do not wait. There
+/// is no challenger where all intervals are decided.
 void PlanTrial::find_challenger() {
   challenger_.reset();
   while (!trial_.done()) {

@@ -22,7 +22,6 @@
 #include <string>
 #include <vector>
 
-#include "planners/sentinel/sentinel.hpp"
 #include "planners/sentinel/trial.hpp"
 #include "terrace/trainer.hpp"
 #include "terrace/verify.hpp"
@@ -30,7 +29,7 @@
 namespace terrace {
 
 struct PlanTrialOptions {
-  std::uint32_t repeats = 2;  ///< steps for each plan
+  std::uint32_t repeats = 2;  ///< how many steps each plan is given
   std::size_t intervals =
       10;               ///< that are tried at most, those that wait longest (002: fewer than 10 came up)
   double share = 0.01;  ///< of a step that an interval must wait to be tried: less is noise

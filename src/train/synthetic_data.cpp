@@ -10,7 +10,7 @@
 namespace terrace {
 namespace {
 
-/// Dropout numbers its streams from zero: nothing else has these.
+/// Streams of random numbers from here on are for data alone; dropout numbers its own from zero.
 constexpr std::uint32_t kFirstStream = 1U << 31;
 
 /// How many different integers a kernel knows that reads them from this tensor, if it is one that does.

@@ -1,24 +1,24 @@
 #include "terrace/trainer.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 #include <unistd.h>
 
 #include <random>
 
 #include "base/check.hpp"
 #include "exec/access_count.hpp"
+#include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "graph/parts.hpp"
-#include "train/initialise.hpp"
 #include "train/trainer_state.hpp"
 
 namespace terrace {
 namespace {
 
-std::byte* input_memory(const Graph& graph, const Store& store, TensorId id, DataType type) {
+std::byte* input_memory(const Graph& graph, const Store& store, TensorId id,
+                        std::optional<DataType> type = std::nullopt) {
   const Tensor& tensor = graph[id];
-  check(tensor.kind == TensorKind::input && !tensor.persistent && tensor.type == type,
+  check(tensor.kind == TensorKind::input && !tensor.persistent && tensor.type == type.value_or(tensor.type),
         "the graph has an input of that name and type");
   std::byte* memory = store.memory(id);
   check(memory != nullptr, "the plan keeps a place for the input");
@@ -88,7 +88,7 @@ std::size_t Trainer::State::elements(const std::vector<TensorId>& tensors) const
 }
 
 void ReadyGraph::follow(const Plan& plan, const Machine& machine, const OpenTiers& tiers) {
-  auto new_store = std::make_unique<Store>(program.graph, machine, plan, tiers);
+  auto new_store = std::make_unique<Store>(*program.backend, program.graph, machine, plan, tiers);
   auto new_runner = std::make_unique<Runner>(resolve(program.graph, machine, plan, tiers),
                                              plan.instructions.size(), tiers, kernels);
   auto new_kept = kept_tensors(program.graph, plan);
@@ -150,7 +150,7 @@ Result<Trainer> Trainer::start(Program program, const Plan& plan, const Machine&
   auto tiers = OpenTiers::open({program.graph.name, machine, plan.budget, options.open});
   if (!tiers) return tiers.error();
   auto state = std::make_unique<State>();
-  omp_set_num_threads(static_cast<int>(program.threads));
+  program.backend->use_threads(program.threads);
   state->options = options;
   state->tiers = std::move(*tiers);
   state->graphs.push_back(std::make_unique<ReadyGraph>(std::move(program)));
@@ -189,6 +189,12 @@ std::span<std::int32_t> Trainer::integer_input(std::string_view name) {
           static_cast<std::size_t>(state_->graph()[id].shape.elements())};
 }
 
+std::span<std::byte> Trainer::input_bytes(std::string_view name) {
+  const TensorId id = state_->find(name);
+  return {input_memory(state_->graph(), *state_->now().store, id),
+          row_major_bytes(state_->graph()[id]).count};
+}
+
 void Trainer::step() { state_->step(); }
 
 void Trainer::step(std::span<Seconds> times) {
@@ -211,6 +217,36 @@ std::vector<float> Trainer::result(std::size_t index) const {
   check(index < state_->graph().results.size(), "the graph has that many results");
   state_->require_sound();
   return state_->now().store->read(state_->graph().results[index]);
+}
+
+std::vector<std::byte> Trainer::result_bytes(std::size_t index) const {
+  check(index < state_->graph().results.size(), "the graph has that many results");
+  state_->require_sound();
+  return state_->now().store->read_bytes(state_->graph().results[index]);
+}
+
+std::vector<std::byte> Trainer::read_bytes(std::string_view name) const {
+  std::vector<std::byte> values;
+  state_->require_sound();
+  for (const TensorId id : state_->find_persistent(name)) {
+    const std::vector<std::byte> part = state_->now().store->read_bytes(id);
+    values.insert(values.end(), part.begin(), part.end());
+  }
+  return values;
+}
+
+void Trainer::write_bytes(std::string_view name, std::span<const std::byte> values) {
+  const std::vector<TensorId> parts = state_->find_persistent(name);
+  std::size_t all = 0;
+  for (const TensorId id : parts) all += row_major_bytes(state_->graph()[id]).count;
+  check(values.size() == all, "a persistent tensor is written whole");
+  state_->require_sound();
+  state_->wait_for_checkpoint();
+  for (const TensorId id : parts) {
+    const std::size_t size = row_major_bytes(state_->graph()[id]).count;
+    state_->now().store->write_bytes(id, values.first(size));
+    values = values.subspan(size);
+  }
 }
 
 std::vector<float> Trainer::read(std::string_view name) const {

@@ -4,15 +4,15 @@
 #include <unordered_map>
 
 #include "base/check.hpp"
+#include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
 #include "graph/parts.hpp"
-#include "train/initialise.hpp"
 #include "train/trainer_state.hpp"
 
 namespace terrace {
 namespace {
 
-/// What a graph keeps from step to step, in its order, whole however it is kept.
+/// What a graph keeps from step to step, in the graph's order; a tensor that is kept in parts counts as one.
 std::vector<WholeTensor> state_of(const Graph& graph) {
   std::vector<WholeTensor> state = whole_tensors(graph);
   std::erase_if(state, [&](const WholeTensor& whole) { return is_constant(graph[whole.parts.front()]); });
@@ -32,7 +32,7 @@ Error other_state(const std::string& difference) {
           difference + ": a trainer changes between graphs of one network, with one optimizer"};
 }
 
-/// Not its layout, nor its parts: what goes over is the value.
+/// Whether both tensors can hold the same value. Layouts and parts may differ, since values are carried over.
 std::string described(const Graph& graph, const WholeTensor& whole) {
   const Tensor& tensor = graph[whole.parts.front()];
   return fmt::format("a {} of {} {}", to_string(tensor.kind), to_string(tensor.type), to_string(whole.shape));

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Some of a tier that is open already.
+/// A stretch of a tier that is open already, as a tier of its own.
 class LentMemory final : public Tier {
  public:
   LentMemory(TierDescription description, std::span<std::byte> memory)
@@ -49,7 +49,7 @@ Result<void> require_tiers(const OpenTiers& tiers, const Machine& machine) {
 /// Lends the memory of tiers between two steps: what nothing lies in, and where that is too small all of it.
 class Lender {
  public:
-  /// `clear`: makes all of it free.
+  /// `clear` makes all memory of the tiers free.
   Lender(const OpenTiers& tiers, const Store& store, std::function<Result<void>()> clear)
       : tiers_(tiers), store_(store), clear_(std::move(clear)) {}
 
@@ -69,7 +69,7 @@ class Lender {
         std::make_unique<LentMemory>(std::move(description), memory.first(bytes.count)));
   }
   bool is_clear() const { return is_clear_; }
-  /// Why it could not be cleared.
+  /// Why the memory could not be made free; nothing where it was.
   const std::optional<Error>& refused() const { return refused_; }
 
  private:
@@ -105,6 +105,7 @@ Result<Profile> Trainer::measure(const Program& program, const Machine& machine,
   auto store = open_profile_store(folder / "profiles.sqlite");
   MeasureOptions options = measure_within(machine, budget());
   options.threads = program.threads;
+  options.backend = program.backend.get();
   options.store = store ? &*store : nullptr;
   options.lend = [&](TierId id, Bytes bytes) { return lender.lend(id, bytes); };
   std::optional<Result<Profile>> profile;

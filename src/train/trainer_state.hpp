@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "backends/cpu/instantiate.hpp"
+#include "backends/backend.hpp"
 #include "exec/relocation.hpp"
 #include "exec/runner.hpp"
 #include "exec/store.hpp"
@@ -21,12 +21,12 @@ namespace terrace {
 /// A graph, ready to be trained. Its parts refer to each other, so it stays where it is.
 struct ReadyGraph {
   explicit ReadyGraph(Program compiled)
-      : program(std::move(compiled)), kernels(cpu::instantiate(program.graph)) {}
+      : program(std::move(compiled)), kernels(program.backend->instantiate(program.graph)) {}
   ReadyGraph(const ReadyGraph&) = delete;
   ReadyGraph& operator=(const ReadyGraph&) = delete;
 
   const Program program;
-  const cpu::Kernels kernels;
+  const Kernels kernels;
   std::unique_ptr<Store> store;
   std::unique_ptr<Runner> runner;
   std::vector<KeptTensor> kept;

@@ -10,7 +10,7 @@
 namespace terrace {
 namespace {
 
-/// What a trained network is: states of the optimizer are not part of it.
+/// Whether the tensor belongs to a trained network; states of the optimizer do not.
 std::vector<WholeTensor> saved_tensors(const Graph& graph) {
   std::vector<WholeTensor> saved = whole_tensors(graph);
   std::erase_if(saved, [&](const WholeTensor& whole) {
@@ -44,7 +44,7 @@ Result<void> Trainer::load_weights(const std::filesystem::path& path) {
   state_->require_sound();
   auto file = safetensors::read(path);
   if (!file) return file.error();
-  // All is checked before anything is changed.
+  // Everything is checked before anything is changed.
   std::vector<std::pair<std::string, const safetensors::Tensor*>> found;
   for (const WholeTensor& tensor : saved_tensors(state_->graph())) {
     const safetensors::Tensor* stored = file->find(tensor.name);

@@ -11,7 +11,7 @@ class Cbc : public testing::Test {
   void SetUp() override {
     if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
   }
-  static constexpr Seconds kLong{600};
+  static constexpr MilpLimits kLong{Seconds{600}};
 };
 
 /// Values 10, 13 and 7 with weights 3, 4 and 2 in a sack of 6: the last two.

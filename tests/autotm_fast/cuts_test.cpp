@@ -130,7 +130,7 @@ class EverySolution {
         std::vector<double> configurations(flat_.configurations.size());
         configurations[c] = 1;
         const double time = flat_.configurations[c].time;
-        EXPECT_LE(time + cuts_.broken(cut, edges_, configurations), std::max(time, moves) + kRounding);
+        EXPECT_LE(time + cuts_.violation(cut, edges_, configurations), std::max(time, moves) + kRounding);
       }
     }
   }

@@ -6,8 +6,7 @@
 #include <sstream>
 
 #include "graph/nets.hpp"
-#include "nn/attribute_fields.hpp"
-#include "nn/signature.hpp"
+#include "nn/operation_table.hpp"
 #include "support/random_graph.hpp"
 #include "support/stress_factor.hpp"
 #include "terrace/graph_json.hpp"
@@ -85,10 +84,10 @@ Graph all_operations(Filler& fill) {
     Kernel kernel;
     kernel.name = "k";
     kernel.operation = to_string(static_cast<Operation>(i));
-    const Signature signature = signature_of(operation_of(kernel));
+    const OperationInfo& signature = info_of(operation_of(kernel));
     for (std::size_t n = least_operands(signature.inputs); n-- > 0;) kernel.inputs.push_back(operand());
     for (std::size_t n = least_operands(signature.outputs); n-- > 0;) kernel.outputs.push_back(operand());
-    OperationAttributes attributes = default_attributes(operation_of(kernel));
+    OperationAttributes attributes = info_of(operation_of(kernel)).attributes;
     std::visit([&](auto& held) { for_each_field(held, std::ref(fill)); }, attributes);
     kernel.attributes = to_attributes(attributes);
     EXPECT_EQ(attributes_of(kernel), attributes);
@@ -219,7 +218,7 @@ TEST(GraphFormatDocument, ListsTheOperandsOfEveryOperation) {
   };
   for (std::size_t i = 0; i < kOperations; ++i) {
     const auto operation = static_cast<Operation>(i);
-    const Signature signature = signature_of(operation);
+    const OperationInfo& signature = info_of(operation);
     const std::string row = "| `" + std::string(to_string(operation)) + "` | " + cell(signature.inputs) +
                             " | " + cell(signature.outputs) + " |";
     EXPECT_NE(text.find(row), std::string::npos) << row;
@@ -229,7 +228,7 @@ TEST(GraphFormatDocument, ListsTheOperandsOfEveryOperation) {
 TEST(GraphFormatDocument, NamesEveryAttribute) {
   const std::string text = between(format_document(), "## Attributes", "##");
   for (std::size_t i = 0; i < kOperations; ++i) {
-    OperationAttributes attributes = default_attributes(static_cast<Operation>(i));
+    OperationAttributes attributes = info_of(static_cast<Operation>(i)).attributes;
     const auto look = [&](const char* name, const auto&) {
       EXPECT_NE(text.find("`" + std::string(name) + "` `"), std::string::npos) << name;
     };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/nets.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -182,6 +183,23 @@ TEST(Net, BuildsValidGraphs) {
     const auto valid = validate(graph);
     EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error().message);
   }
+}
+
+TEST(Net, AppendsAnyOperationOfTheTableAndDifferentiatesIt) {
+  const auto train = [](auto activation) {
+    Net net("n");
+    const Value x = net.linear("fc", net.input("x", {4, 3}), 2);
+    net.train(net.cross_entropy(activation(net, x), net.input("label", {4}, DataType::i32)), {});
+    return std::move(net).finish();
+  };
+  const Graph applied = train([](Net& net, Value x) {
+    return net.apply(Operation::gelu, {x}, x.shape, GeluAttributes{.tanh_approximation = true});
+  });
+  Graph named = train([](Net& net, Value x) { return net.gelu(x, {.tanh_approximation = true}); });
+  for (Kernel& kernel : named.kernels) {
+    if (kernel.operation == "gelu") kernel.in_place.clear();  // what apply() cannot know
+  }
+  EXPECT_EQ(applied, named);
 }
 
 TEST(Net, TakesAnEmptyBatch) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/processor.hpp"
 #include "profile/operands.hpp"
 #include "terrace/operation.hpp"
 
@@ -19,7 +20,7 @@ Graph pooling() {
   return graph;
 }
 
-std::string key_of(const Graph& graph) { return kernel_key(graph, graph.kernels[0]); }
+std::string key_of(const Graph& graph) { return kernel_key(**processor_backend(), graph, graph.kernels[0]); }
 
 template <class Change>
 bool changes_key(Change change) {

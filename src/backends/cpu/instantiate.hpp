@@ -4,14 +4,11 @@
 #include <memory>
 #include <vector>
 
+#include "backends/backend.hpp"
 #include "backends/cpu/recipe.hpp"
-#include "backends/kernel.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace::cpu {
-
-/// By kernel, then by variant.
-using Kernels = std::vector<std::vector<std::unique_ptr<RunnableKernel>>>;
 
 /// All kernels of the graph, in its order. Primitives that are alike are shared. pre: `lower` made the graph,
 /// for as many threads as OpenMP has now; passes may have reordered it since.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "planners/sentinel/gaps.hpp"
+#include "planners/sentinel/idle_spans.hpp"
 
 namespace terrace::sentinel {
 namespace {
@@ -22,14 +22,14 @@ class Scheduler {
         visits_(visits),
         capacity_(static_cast<std::int64_t>(capacity.count)),
         rules_(rules),
-        gaps_(gaps_by_length(view, units, visits)),
+        idle_spans_(idle_spans_by_length(view, units, visits)),
         schedule_(view, visits, units) {}
 
   Schedule run() {
     place_fixed();
     place_visits();
-    keep(gaps_);
-    if (rules_.in_place && use_in_place()) keep(gaps_);
+    keep(idle_spans_);
+    if (rules_.in_place && use_in_place()) keep(idle_spans_);
     for (int pass = 0; pass < kPasses && anything_moves(); ++pass) {
       if (!make_room_for_transfers()) break;
     }
@@ -109,16 +109,16 @@ class Scheduler {
     }
   }
 
-  void keep(const std::vector<Gap>& gaps) {
-    for (const Gap& gap : gaps) {
-      const std::vector<Stretch> room = stretches(view_, units_, visits_, schedule_, gap);
+  void keep(const std::vector<IdleSpan>& idle_spans) {
+    for (const IdleSpan& idle : idle_spans) {
+      const std::vector<Stretch> room = stretches(view_, units_, visits_, schedule_, idle);
       if (room.empty()) continue;
-      const std::int64_t size = size_of(units_.all[gap.unit]);
+      const std::int64_t size = size_of(units_.all[idle.unit]);
       const bool fits = std::all_of(room.begin(), room.end(),
                                     [&](const Stretch& stretch) { return has_room(stretch, size); });
       if (!fits) continue;
       for (const Stretch& stretch : room) take(stretch, size);
-      mark_kept(units_, visits_, schedule_, gap);
+      mark_kept(units_, visits_, schedule_, idle);
     }
   }
 
@@ -153,8 +153,8 @@ class Scheduler {
       const bool goes_on = unit.persistent || visits_.all[chain.last].next != kNever;
       const Machine& machine = view_.request.machine;
       if (is_fetched(units_, visits_, schedule_, v))
-        chain.saved += machine.link(*unit.home, {0})->time(unit.size);
-      if (goes_on && writes) chain.saved += machine.link({0}, *unit.home)->time(unit.size);
+        chain.saved += machine.link(*unit.backing_tier, {0})->time(unit.size);
+      if (goes_on && writes) chain.saved += machine.link({0}, *unit.backing_tier)->time(unit.size);
       if (chain.saved > Seconds{0}) chains.push_back(chain);
     }
     std::stable_sort(chains.begin(), chains.end(),
@@ -180,7 +180,7 @@ class Scheduler {
 
   /// Copying takes at least this share of the kernels' speed.
   double price(const Unit& unit) const {
-    const Link* link = view_.request.machine.link(*unit.home, {0});
+    const Link* link = view_.request.machine.link(*unit.backing_tier, {0});
     return std::max(rules_.link_price, link->compute_loss);
   }
 
@@ -203,9 +203,9 @@ class Scheduler {
 
   /// Keeps gaps again, beside what is on its way. Whether fewer were kept: then more is on its way.
   bool make_room_for_transfers() {
-    std::vector<Gap> kept;
-    for (const Gap& gap : gaps_) {
-      if (is_kept(schedule_, gap)) kept.push_back(gap);
+    std::vector<IdleSpan> kept;
+    for (const IdleSpan& idle : idle_spans_) {
+      if (is_kept(schedule_, idle)) kept.push_back(idle);
     }
     const Schedule before = schedule_;
     schedule_.planned = PlannedOccupancy(end() + 1);
@@ -235,7 +235,7 @@ class Scheduler {
   const Visits& visits_;
   std::int64_t capacity_;
   ScheduleRules rules_;
-  std::vector<Gap> gaps_;
+  std::vector<IdleSpan> idle_spans_;
   std::vector<std::uint32_t> late_;  ///< visits of short-lived units that have no reserve
   Schedule schedule_;
 };

@@ -1,6 +1,8 @@
 #include "backends/cpu/math/team.hpp"
 
+#ifdef _OPENMP
 #include <omp.h>
+#endif
 
 #if defined(__SANITIZE_THREAD__)
 #include <sanitizer/tsan_interface.h>
@@ -21,10 +23,17 @@ void take_over(void*) {}
 
 }  // namespace
 
+#ifdef _OPENMP
 std::int64_t team_size() { return omp_get_max_threads(); }
+void set_team_size(unsigned threads) { omp_set_num_threads(static_cast<int>(threads)); }
+#else
+std::int64_t team_size() { return 1; }
+void set_team_size(unsigned) {}
+#endif
 
 namespace detail {
 
+#ifdef _OPENMP
 // Always the whole team: the OpenMP library ends threads that a smaller team leaves out, and starts them
 // again.
 __attribute__((no_sanitize("thread"))) void run_team(std::int64_t pieces,
@@ -42,6 +51,11 @@ __attribute__((no_sanitize("thread"))) void run_team(std::int64_t pieces,
   }
   take_over(&token);
 }
+#else
+void run_team(std::int64_t pieces, void (*run)(void*, std::int64_t) noexcept, void* context) {
+  for (std::int64_t piece = 0; piece < pieces; ++piece) run(context, piece);
+}
+#endif
 
 }  // namespace detail
 }  // namespace terrace::math

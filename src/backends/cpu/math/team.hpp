@@ -10,6 +10,8 @@ namespace terrace::math {
 
 /// How many threads OpenMP would give a team now.
 std::int64_t team_size();
+/// Teams that the calling thread starts have so many from here on. pre: at least one
+void set_team_size(unsigned threads);
 
 namespace detail {
 void run_team(std::int64_t pieces, void (*run)(void* context, std::int64_t piece) noexcept, void* context);

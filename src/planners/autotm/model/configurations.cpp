@@ -6,6 +6,8 @@
 #include <array>
 #include <numeric>
 
+#include "plan/region_size.hpp"
+
 namespace terrace::autotm {
 namespace {
 
@@ -147,7 +149,7 @@ class Enumeration {
   }
 
   Bytes size(TensorId tensor, TierId tier) const {
-    return round_up(request_.graph[tensor].bytes, request_.machine[tier].granularity);
+    return region_size(request_.graph[tensor], request_.machine[tier]);
   }
   Bytes scratch(const Places& places) const {
     if (!has_workspace() || !is_pool(workspace_tier(places))) return {};

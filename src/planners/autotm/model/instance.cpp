@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.hpp"
+#include "plan/region_size.hpp"
 #include "plan/step_uses.hpp"
 #include "planners/autotm/model/configurations.hpp"
 #include "planners/autotm/model/flow.hpp"
@@ -124,7 +125,7 @@ class InstanceMaker {
     std::vector<Bytes> change(instance_.moments() + 1);  // wraps below zero and back
     for (const TensorLife& life : lives_) {
       if (life.uses.empty()) continue;
-      const Bytes size = round_up(graph_[life.tensor].bytes, request_.machine[tier].granularity);
+      const Bytes size = region_size(graph_[life.tensor], request_.machine[tier]);
       const bool made = life.origin == TensorLife::Origin::made;
       change[made ? life.uses.front().moment : 0] += size;
       change[made ? life.uses.back().moment + 1 : instance_.moments()] -= size;
@@ -136,7 +137,7 @@ class InstanceMaker {
   void add_levels(TensorLife& life) const {
     const Bytes bytes = graph_[life.tensor].bytes;
     for (const Pool& pool : instance_.pools())
-      life.size = std::max(life.size, round_up(bytes, request_.machine[pool.tier].granularity));
+      life.size = std::max(life.size, region_size(graph_[life.tensor], request_.machine[pool.tier]));
     const std::vector<TierId> tiers = instance_.tiers();
     for (const TierId tier : tiers) {
       Level& level = life.levels.emplace_back();

@@ -35,12 +35,14 @@ class Program {
   }
 
   Result<Solved> solve(const SolverLimits& limits) const {
-    const MilpResult result = milp_.solve(limits.gap, limits.time);
+    const MilpResult result = milp_.solve(limits.gap, {limits.time, limits.nodes});
     if (result.status == MilpStatus::infeasible) return Error{ErrorCode::too_large, {}};
     if (result.status == MilpStatus::unknown) {
       return Error{
           ErrorCode::unsupported,
-          fmt::format("CBC found no solution within {} s: allow more with seconds=", limits.time.count())};
+          fmt::format(
+              "CBC found no solution within {} s and {} nodes: allow more with seconds=, or take solver=fast",
+              limits.time.count(), limits.nodes)};
     }
     Solved solved;
     solved.solution = solution(result.values);

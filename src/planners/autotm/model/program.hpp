@@ -1,6 +1,7 @@
 // AutoTM's integer programs (001 sections 3 and 7), solved exactly. They are the oracle of faster solvers.
 #pragma once
 
+#include "optim/cbc.hpp"
 #include "planners/autotm/model/instance.hpp"
 
 namespace terrace::autotm {
@@ -13,8 +14,9 @@ enum class Linking {
 };
 
 struct SolverLimits {
-  double gap = 0.01;  ///< relative; 0: proven optimal
-  Seconds time{60};
+  double gap = 0.01;                        ///< relative; 0: proven optimal
+  Seconds time = optim::MilpLimits{}.time;  ///< as the user asks with seconds=; CBC itself looks at the clock
+  std::uint64_t nodes = 100'000;            ///< of branch and bound, at most
 };
 
 /// What a solver found and what it proved.

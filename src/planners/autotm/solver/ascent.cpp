@@ -18,8 +18,8 @@ constexpr std::uint64_t kStepsPerRate = 8;
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
 /// What does not push a price out of its range.
-double pull(double price, double broken, double most) {
-  return (price <= 0 && broken < 0) || (price >= most && broken > 0) ? 0 : broken;
+double pull(double multiplier, double subgradient, double most) {
+  return (multiplier <= 0 && subgradient < 0) || (multiplier >= most && subgradient > 0) ? 0 : subgradient;
 }
 
 }  // namespace
@@ -27,28 +27,28 @@ double pull(double price, double broken, double most) {
 Ascent::Ascent(const Flat& flat, Team& team)
     : team_(team),
       relaxation_(flat, team),
-      prices_(flat),
-      best_prices_(flat),
+      multipliers_(flat),
+      best_multipliers_(flat),
       taken_(flat.configurations.size()),
       best_(-kAny),
       slip_(kFirstSlip) {
-  Kind link{&Prices::link, &Relaxation::Broken::link, kAny, {}, {}, {}, {}};
+  Kind link{&Multipliers::link, &Relaxation::Subgradient::link, kAny, {}, {}, {}, {}};
   for (const Flat::Link& one : flat.links) link.scale.push_back(one.worth * one.worth);
   const double unit = kMemoryUnit * flat.memory_worth();
-  add({&Prices::memory,
-       &Relaxation::Broken::memory,
+  add({&Multipliers::memory,
+       &Relaxation::Subgradient::memory,
        kAny,
        std::vector<double>(flat.rows(), unit * unit),
        {},
        {},
        {}});
   add(std::move(link));
-  Kind overlap{&Prices::overlap, &Relaxation::Broken::overlap, 1, {}, {}, {}, {}};
+  Kind overlap{&Multipliers::overlap, &Relaxation::Subgradient::overlap, 1, {}, {}, {}, {}};
   for (const Flat::Kernel& kernel : flat.kernels) overlap.scale.push_back(kernel.overlaps ? 1 : 0);
   if (std::find(overlap.scale.begin(), overlap.scale.end(), 1) == overlap.scale.end()) return;
   Kind haste = overlap;
-  haste.prices = &Prices::haste;
-  haste.broken = &Relaxation::Broken::haste;
+  haste.multipliers = &Multipliers::haste;
+  haste.subgradient = &Relaxation::Subgradient::haste;
   add(std::move(overlap));
   add(std::move(haste));
 }
@@ -61,7 +61,7 @@ void Ascent::add(Kind kind) {
 }
 
 void Ascent::step(double aim) {
-  const double bound = relaxation_.bound(prices_);
+  const double bound = relaxation_.bound(multipliers_);
   remember(bound);
   for (const std::uint32_t configuration : relaxation_.taken()) taken_[configuration] = true;
   ++steps_;
@@ -69,13 +69,13 @@ void Ascent::step(double aim) {
   for (Kind& kind : kinds_) square += measure(kind);
   if (square <= 0 || aim <= bound) return;
   for (Kind& kind : kinds_) move(kind, factor_ * (aim - bound) / square);
-  prices_.share_overlap();
+  multipliers_.share_overlap();
 }
 
 void Ascent::remember(double bound) {
   if (bound > best_) {
     best_ = bound;
-    best_prices_ = prices_;
+    best_multipliers_ = multipliers_;
     stalled_ = 0;
   } else if (++stalled_ == kPatience) {
     stalled_ = 0;
@@ -85,11 +85,12 @@ void Ascent::remember(double bound) {
 }
 
 double Ascent::measure(Kind& kind) {
-  const std::vector<double>&prices = prices_.*kind.prices, &broken = relaxation_.broken().*kind.broken;
+  const std::vector<double>&multipliers = multipliers_.*kind.multipliers,
+        &subgradient = relaxation_.subgradient().*kind.subgradient;
   const bool renews = steps_ < kStepsPerRate || steps_ % kStepsPerRate == 0;
   const double steps = static_cast<double>(steps_);
   return team_.sum(kind.scale.size(), [&](std::size_t i) {
-    const double force = pull(prices[i], broken[i], kind.most), square = force * force;
+    const double force = pull(multipliers[i], subgradient[i], kind.most), square = force * force;
     kind.squares[i] += kind.scale[i] * square;
     // Its unit over the root of the mean square of its pulls.
     if (renews) kind.rate[i] = kind.squares[i] > 0 ? kind.scale[i] * std::sqrt(steps / kind.squares[i]) : 0;
@@ -98,11 +99,11 @@ double Ascent::measure(Kind& kind) {
 }
 
 void Ascent::move(Kind& kind, double length) {
-  const std::vector<double>& broken = relaxation_.broken().*kind.broken;
-  std::vector<double>& prices = prices_.*kind.prices;
+  const std::vector<double>& subgradient = relaxation_.subgradient().*kind.subgradient;
+  std::vector<double>& multipliers = multipliers_.*kind.multipliers;
   team_.each(kind.scale.size(), [&](std::size_t i) {
-    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * kind.rate[i] * broken[i];
-    prices[i] = std::clamp(prices[i] + kind.velocity[i], 0.0, kind.most);
+    kind.velocity[i] = (1 - slip_) * kind.velocity[i] + length * kind.rate[i] * subgradient[i];
+    multipliers[i] = std::clamp(multipliers[i] + kind.velocity[i], 0.0, kind.most);
   });
 }
 

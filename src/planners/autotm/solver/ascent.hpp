@@ -20,15 +20,15 @@ class Ascent {
 
   double bound() const { return best_; }
   /// Those of the best bound.
-  const Prices& prices() const { return best_prices_; }
+  const Multipliers& multipliers() const { return best_multipliers_; }
   /// By configuration: whether it was its kernel's best at some of the prices.
   const std::vector<bool>& taken() const { return taken_; }
 
  private:
   /// The prices of one kind of coupling.
   struct Kind {
-    std::vector<double> Prices::*prices;
-    std::vector<double> Relaxation::Broken::*broken;
+    std::vector<double> Multipliers::*multipliers;
+    std::vector<double> Relaxation::Subgradient::*subgradient;
     double most;                   ///< that a price can be
     std::vector<double> scale;     ///< by price: the square of its unit
     std::vector<double> squares;   ///< by price: of its pulls in that unit, over all steps
@@ -44,7 +44,7 @@ class Ascent {
 
   Team& team_;
   Relaxation relaxation_;
-  Prices prices_, best_prices_;
+  Multipliers multipliers_, best_multipliers_;
   std::vector<bool> taken_;
   double best_;
   std::vector<Kind> kinds_;

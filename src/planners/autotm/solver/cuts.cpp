@@ -119,7 +119,7 @@ void Cuts::see_known(std::uint32_t k, const std::vector<double>& edges,
   }
   point_.known = std::max({own, all, flat_.configurations[flat_.kernels[k].first].time + slower});
   for (const std::uint32_t i : by_kernel_[k])
-    point_.known = std::max(point_.known, own + broken(cuts_[i], edges, configurations));
+    point_.known = std::max(point_.known, own + violation(cuts_[i], edges, configurations));
 }
 
 void Cuts::add(std::uint32_t k, const std::vector<double>& charges) {
@@ -169,8 +169,8 @@ void Cuts::charge(const Cut& cut, double price, std::vector<double>& charges,
     less[c] += price * less_[cut.less + c - kernel.first];
 }
 
-double Cuts::broken(const Cut& cut, const std::vector<double>& edges,
-                    const std::vector<double>& configurations) const {
+double Cuts::violation(const Cut& cut, const std::vector<double>& edges,
+                       const std::vector<double>& configurations) const {
   double sum = 0;
   for (std::uint32_t t = cut.first; t < cut.end; ++t) sum += terms_[t].charge * edges[terms_[t].edge];
   const Flat::Kernel& kernel = flat_.kernels[cut.kernel];

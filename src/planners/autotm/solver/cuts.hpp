@@ -45,8 +45,8 @@ class Cuts {
   /// Adds so much of a cut to what edges are charged and configurations do without.
   void charge(const Cut& cut, double price, std::vector<double>& charges, std::vector<double>& less) const;
   /// By how much shares break it where nothing but the configurations' times is counted.
-  double broken(const Cut& cut, const std::vector<double>& edges,
-                const std::vector<double>& configurations) const;
+  double violation(const Cut& cut, const std::vector<double>& edges,
+                   const std::vector<double>& configurations) const;
 
  private:
   /// A tensor's, beside one kernel: edges of which a path takes at most one.

@@ -41,7 +41,7 @@ double Envelope::prove() {
   double mean = 0;
   for (std::size_t i = 0; i < moves_.size(); ++i) {
     times.push_back(moves_[i].time);
-    charges_.push_back(std::max(0.0, prices_[configurations_.size() + i]));
+    charges_.push_back(std::max(0.0, multipliers_[configurations_.size() + i]));
     mean += moves_[i].share * charges_[i];
   }
   const Rests rests(times, charges_);
@@ -128,13 +128,13 @@ void Envelope::invert() {
 }
 
 bool Envelope::find_entering() {
-  prices_.assign(rows_, 0);
+  multipliers_.assign(rows_, 0);
   for (std::size_t i = 0; i < rows_; ++i) {
     const double its = cost(basis_[i]);
-    for (std::size_t row = 0; row < rows_; ++row) prices_[row] += its * inverse_[i * rows_ + row];
+    for (std::size_t row = 0; row < rows_; ++row) multipliers_[row] += its * inverse_[i * rows_ + row];
   }
   const std::size_t configurations = configurations_.size();
-  list_sums(worths_, moves_.size(), [&](std::size_t i) { return prices_[configurations + i]; });
+  list_sums(worths_, moves_.size(), [&](std::size_t i) { return multipliers_[configurations + i]; });
   double least = -kNothing * configurations_[0].time;
   bool found = false;
   const auto take = [&](double reduced, Column column) {
@@ -143,10 +143,10 @@ bool Envelope::find_entering() {
     entering_ = column;
     found = true;
   };
-  for (std::uint32_t i = 0; i < moves_.size(); ++i) take(prices_[configurations + i], {kSurplus + i, 0});
+  for (std::uint32_t i = 0; i < moves_.size(); ++i) take(multipliers_[configurations + i], {kSurplus + i, 0});
   for (std::uint32_t c = 0; c < configurations; ++c) {
     for (std::uint32_t set = 0; set < times_.size(); ++set)
-      take(std::max(configurations_[c].time, times_[set]) - prices_[c] - worths_[set], {c, set});
+      take(std::max(configurations_[c].time, times_[set]) - multipliers_[c] - worths_[set], {c, set});
   }
   return found;
 }

@@ -60,7 +60,7 @@ class Envelope {
   Column entering_{};
   std::vector<double> inverse_;         ///< of the basis, row by row
   std::vector<double> shares_;          ///< by row of the basis: of its column
-  std::vector<double> prices_;          ///< by row of the program
+  std::vector<double> multipliers_;     ///< by row of the program
   std::vector<double> times_, worths_;  ///< by set of moves
   std::vector<double> work_;
   std::vector<double> charges_;

@@ -35,10 +35,10 @@ Exchange::Exchange(const Flat& flat, const Placement& least)
   }
 }
 
-void Exchange::set_doubts(std::span<const double> doubts) {
-  doubtful_.clear();
+void Exchange::set_fractionality(std::span<const double> fractionality) {
+  fractional_.clear();
   for (std::uint32_t t = 0; t < lives_.size(); ++t) {
-    if (doubts[t] >= kLeastDoubt && lives_[t].first < lives_[t].end) doubtful_.push_back(t);
+    if (fractionality[t] >= kLeastDoubt && lives_[t].first < lives_[t].end) fractional_.push_back(t);
   }
   list_meetings();
 }
@@ -50,7 +50,7 @@ std::uint32_t Exchange::meeting(const Flat::Edge& edge) const {
 
 void Exchange::list_meetings() {
   for (auto& tensors : meeting_) tensors.clear();
-  for (const std::uint32_t t : doubtful_) {
+  for (const std::uint32_t t : fractional_) {
     for (std::uint32_t e = flat_.tensors[t].first; e < flat_.tensors[t].end; ++e) {
       const std::uint32_t k = meeting(flat_.edges[e]);
       if (k == kNone) continue;
@@ -65,7 +65,7 @@ void Exchange::list_meetings() {
 }
 
 void Exchange::run(Placement& placement, std::uint64_t attempts, SplitMix& random) {
-  if (doubtful_.empty()) return;
+  if (fractional_.empty()) return;
   for (std::uint64_t i = 0; i < attempts; ++i) {
     gather(random);
     attempt(placement, random);
@@ -85,12 +85,12 @@ void Exchange::gather(SplitMix& random) {
 
 /// Tensors that may all be in fast memory at one moment of the first one's life.
 void Exchange::gather_of_moment(SplitMix& random) {
-  set_.assign(1, doubtful_[random.below(doubtful_.size())]);
+  set_.assign(1, fractional_[random.below(fractional_.size())]);
   const Life& life = lives_[set_[0]];
   const auto moment = static_cast<std::uint32_t>(life.first + random.below(life.end - life.first));
   const std::size_t wanted = 2 + random.below(kMostTensors - 1);
   for (std::uint64_t look = 0; look < kLooks * wanted && set_.size() < wanted; ++look) {
-    const std::uint32_t t = doubtful_[random.below(doubtful_.size())];
+    const std::uint32_t t = fractional_[random.below(fractional_.size())];
     if (moment < lives_[t].first || moment >= lives_[t].end) continue;
     if (std::find(set_.begin(), set_.end(), t) == set_.end()) set_.push_back(t);
   }

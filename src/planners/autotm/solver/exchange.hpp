@@ -18,7 +18,7 @@ class Exchange {
   Exchange(const Flat& flat, const Placement& least);
 
   /// By tensor, how undecided it is, from 0 on.
-  void set_doubts(std::span<const double> doubts);
+  void set_fractionality(std::span<const double> fractionality);
   /// Tries so many. pre: the placement has prices; it gets no slower
   void run(Placement& placement, std::uint64_t attempts, SplitMix& random);
   /// Tries so many regions, by shares of edges. pre: as above
@@ -42,10 +42,10 @@ class Exchange {
   void remember(const Placement& placement);
 
   const Flat& flat_;
-  bool overlaps_;                        ///< some move may be beside a kernel
-  std::vector<Life> lives_;              ///< by tensor
-  std::vector<Placement::Path> least_;   ///< by tensor
-  std::vector<std::uint32_t> doubtful_;  ///< tensors, each once, ascending in the start of their lives
+  bool overlaps_;                          ///< some move may be beside a kernel
+  std::vector<Life> lives_;                ///< by tensor
+  std::vector<Placement::Path> least_;     ///< by tensor
+  std::vector<std::uint32_t> fractional_;  ///< tensors, each once, ascending in the start of their lives
   std::vector<std::vector<std::uint32_t>> meeting_;  ///< by kernel: those that meet there
   std::vector<std::uint32_t> kernels_;               ///< ascending, those with several
   std::vector<std::uint32_t> set_;                   ///< of the attempt

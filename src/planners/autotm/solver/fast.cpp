@@ -47,21 +47,22 @@ constexpr std::uint64_t kStepsAlone = 2000;
 constexpr std::size_t kSmall = 10'000;
 /// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
 constexpr double kAsked = 0.8, kTolerance = 1e-5;
+/// How many nodes the exact program may branch into for a small problem.
+constexpr std::uint64_t kBranches = 5'000;
 
 class FastSolver {
  public:
   FastSolver(const Instance& instance, const FastOptions& options)
       : instance_(instance),
         options_(options),
-        deadline_{steady_clock().now(), options.time},
         team_(options.threads),
         flat_(flatten(instance)),
         overlaps_(flat_.overlaps()),
         placement_(start()),
         exchange_(flat_, placement_),
-        doubts_(flat_.tensors.size()),
+        fractionality_(flat_.tensors.size()),
         shares_(flat_.edges.size()),
-        prices_(flat_),
+        multipliers_(flat_),
         random_(options.seed) {
     // What takes memory of two pools is two edges where others are one: the second is to count for nothing.
     if (!instance.between.empty()) going_on_ = flat_.going_on();
@@ -70,7 +71,7 @@ class FastSolver {
   Result<FastResult> solve() {
     if (!placement_.is_complete() || placement_.is_overfull()) return no_start();
     keep();
-    result_.iterations += stage_->climb(result_.time, deadline_);
+    result_.iterations += stage_->climb(result_.time, options_.stop);
     std::uint64_t steps = kLeastSteps;
     if (!is_done()) balance(steps, result_.time);
     while (!is_done()) {
@@ -84,7 +85,7 @@ class FastSolver {
     }
     result_.bound = bound();
     for (std::uint32_t m = 0; m < flat_.moments; ++m)
-      result_.prices.push_back(stage_->prices().memory[m] / flat_.unit);
+      result_.multipliers.push_back(stage_->multipliers().memory[m] / flat_.unit);
     return std::move(result_);
   }
 
@@ -97,8 +98,12 @@ class FastSolver {
     return *std::move(made);
   }
 
-  bool is_late() const { return deadline_.is_over(); }
-  bool is_over() const { return result_.iterations >= options_.iterations || is_late(); }
+  bool is_late() const { return options_.stop.stop_requested(); }
+  bool is_over() const {
+    const auto done = static_cast<double>(result_.iterations);
+    return result_.iterations >= options_.iterations || done * size() >= options_.work || is_late();
+  }
+  double size() const { return static_cast<double>(flat_.edges.size() + flat_.configurations.size()); }
   Seconds bound() const {
     return Seconds{std::clamp(std::max(branched_, stage_->bound()), 0.0, result_.time.count())};
   }
@@ -112,7 +117,7 @@ class FastSolver {
   /// Until the bound is good enough for a placement of this time.
   void balance(std::uint64_t steps, Seconds time) {
     const double before = stage_->bound();
-    result_.iterations += stage_->balance(steps, time.count() / (1 + options_.gap), deadline_);
+    result_.iterations += stage_->balance(steps, time.count() / (1 + options_.gap), options_.stop);
     rise_ = stage_->bound() - before;
   }
 
@@ -182,10 +187,10 @@ class FastSolver {
 
   /// Which tensors the relaxation is undecided about, and which paths it is for.
   void look() {
-    stage_->show(doubts_, shares_, prices_);
+    stage_->show(fractionality_, shares_, multipliers_);
     for (const std::uint32_t e : going_on_) shares_[e] = 1;
-    exchange_.set_doubts(doubts_);
-    placement_.set_prices(prices_);
+    exchange_.set_fractionality(fractionality_);
+    placement_.set_multipliers(multipliers_);
   }
 
   /// So that placements differ.
@@ -204,7 +209,8 @@ class FastSolver {
   /// Once.
   void branch() {
     if (std::exchange(has_branched_, true) || is_done() || is_late()) return;
-    auto solved = solve_program(instance_, Linking::tight, {kAsked * options_.gap, deadline_.left()});
+    auto solved = solve_program(instance_, Linking::tight,
+                                {kAsked * options_.gap, optim::MilpLimits{}.time, kBranches});
     if (!solved) return;
     branched_ = solved->bound.count() * (1 - kTolerance);
     // Its capacities have tolerances, too.
@@ -215,7 +221,7 @@ class FastSolver {
 
   /// Begins with the paths that the relaxation takes most of; those it is sure of come first.
   void follow(double bound) {
-    follow_by(doubts_);
+    follow_by(fractionality_);
     for (const Trust trust : kFollowed) {
       placement_.sweep(trust, random_);
       keep();
@@ -257,7 +263,7 @@ class FastSolver {
       exchange_.run(placement_, attempts, random_);
       keep();
     }
-    best_->set_prices(prices_);
+    best_->set_multipliers(multipliers_);
     exchange_.run(*best_, attempts, random_);
     exchange_.renew(*best_, shares_, flat_.tensors.size() / kTensorsPerRegion, random_);
     if (best_->time() < result_.time.count()) take(*best_);
@@ -294,7 +300,6 @@ class FastSolver {
 
   const Instance& instance_;
   const FastOptions& options_;
-  Deadline deadline_;
   Team team_;
   Flat flat_;
   bool overlaps_;  ///< some move may be beside a kernel
@@ -302,13 +307,13 @@ class FastSolver {
   Placement placement_;
   std::optional<Placement> best_;
   Exchange exchange_;
-  std::vector<double> doubts_;           ///< by tensor
+  std::vector<double> fractionality_;    ///< by tensor
   std::vector<double> shares_;           ///< by edge
   std::vector<double> noisy_;            ///< the same, as the next placement takes them
   std::vector<std::uint32_t> going_on_;  ///< edges
   double rise_ = 0;                      ///< of the bound in the latest steps
   double branched_ = 0;                  ///< the exact program's bound
-  Prices prices_;                        ///< the same for all links of the whole problem
+  Multipliers multipliers_;              ///< the same for all links of the whole problem
   SplitMix random_;
   FastResult result_;
   std::uint64_t rounds_ = 0;  ///< placements

@@ -13,18 +13,23 @@
 #pragma once
 
 #include <limits>
+#include <stop_token>
 
 #include "planners/autotm/model/instance.hpp"
 
 namespace terrace::autotm {
 
+/// The usual limit of FastOptions::work: some seconds of an ordinary core.
+constexpr double kFastWork = 4e8;
+
 struct FastOptions {
-  double gap = 0.01;  ///< stops once (time - bound) / bound is at most this
-  Seconds time{10};
-  /// Of the prices. The clock is asked every few of them: what stops before the time is over depends on
-  /// nothing but instance and options, so a caller who wants the same solution on every run limits these
-  /// instead.
-  std::uint64_t iterations = 1'000'000;
+  double gap = 0.01;                     ///< stops once (time - bound) / bound is at most this
+  std::uint64_t iterations = 1'000'000;  ///< of the multipliers, at most
+  /// How many edges and configurations all iterations may go through together: large problems get fewer.
+  double work = std::numeric_limits<double>::infinity();
+  /// Looked at every few iterations and after each placement. A solution that no stop cut short depends on
+  /// nothing but instance and options.
+  std::stop_token stop = {};
   std::uint64_t seed = 0;  ///< of the order in which tensors choose
   /// What prices have not proved of a small problem is left to the exact program, which branches, if the
   /// build has it. Then `bound` may be more than the prices prove.
@@ -39,7 +44,7 @@ struct FastResult {
   Seconds time{0};   ///< of the solution
   Seconds bound{0};  ///< no solution of this instance is faster
   std::vector<double>
-      prices;  ///< by moment: what one more byte of fast memory there saves, in seconds, at most
+      multipliers;  ///< by moment: what one more byte of fast memory there saves, in seconds, at most
   std::uint64_t iterations = 0;
   bool within_gap = false;  ///< else a limit came first
 

@@ -14,9 +14,9 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
-void Placement::set_prices(const Prices& prices) {
-  prices_ = &prices;
-  for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + prices.memory[r];
+void Placement::set_multipliers(const Multipliers& multipliers) {
+  multipliers_ = &multipliers;
+  for (std::uint32_t r = 0; r < flat_.rows(); ++r) until_[r + 1] = until_[r] + multipliers.memory[r];
 }
 
 void Placement::sweep(Trust trust, SplitMix& random) {
@@ -97,7 +97,7 @@ void Placement::value_operand(const Flat::Tensor& tensor, std::uint32_t first) {
   std::uint64_t slow = slow_groups(k, first, first + count);
   double priced = 0;
   for (std::uint32_t l = first; l < first + count; ++l)
-    priced += prices_->link[l] + trust_.hope * flat_.links[l].worth;
+    priced += multipliers_->link[l] + trust_.hope * flat_.links[l].worth;
   const auto value = [&](std::int64_t taken) {
     const std::uint32_t c = configure(k, slow, taken);
     return c == kNone ? kNever : (1 - trust_.link) * cost(k, c) - trust_.link * priced;
@@ -106,7 +106,7 @@ void Placement::value_operand(const Flat::Tensor& tensor, std::uint32_t first) {
   worth_[first] = before;
   for (std::uint32_t l = first; l < first + count; ++l) {
     slow |= std::uint64_t{1} << flat_.links[l].group;
-    priced -= prices_->link[l] + trust_.hope * flat_.links[l].worth;
+    priced -= multipliers_->link[l] + trust_.hope * flat_.links[l].worth;
     const double without = value(0);
     if (l > first) worth_[l] = 0;
     worth_[flat_.none() + 1 + l] = l == first ? without : before == kNever ? 0 : without - before;
@@ -125,9 +125,9 @@ double Placement::move_cost(const Flat::Edge& edge) const {
   const double kernel = flat_.configurations[configuration_[edge.beside]].time;
   const double longer = std::max(kernel, beside_[edge.beside] + flat_.time(edge)) - kernel_time(edge.beside);
   return (1 - trust_.link) * longer +
-         trust_.link * (edge.wait + prices_->overlap[edge.beside] * flat_.hidden_of(edge).share +
-                        prices_->haste[edge.beside] * flat_.hidden_of(edge).slower +
-                        prices_->charge[static_cast<std::size_t>(&edge - flat_.edges.data())]);
+         trust_.link * (edge.wait + multipliers_->overlap[edge.beside] * flat_.hidden_of(edge).share +
+                        multipliers_->haste[edge.beside] * flat_.hidden_of(edge).slower +
+                        multipliers_->charge[static_cast<std::size_t>(&edge - flat_.edges.data())]);
 }
 
 bool Placement::fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const {

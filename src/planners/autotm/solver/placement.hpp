@@ -45,7 +45,7 @@ class Placement {
   using Path = std::vector<std::uint32_t>;  ///< as edges
 
   /// What they say from now on. Borrowed.
-  void set_prices(const Prices& prices);
+  void set_multipliers(const Multipliers& multipliers);
   void set_trust(Trust trust) { trust_ = trust; }
   /// A tensor takes its best path. pre: complete and not overfull; it stays so
   void choose(std::uint32_t tensor);
@@ -107,7 +107,7 @@ class Placement {
   double memory_cost(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
 
   const Flat& flat_;
-  optim::Loads loads_;
+  optim::RangeMaximum loads_;
   std::vector<Path> paths_;                   ///< by tensor, as edges
   std::vector<std::uint8_t> fast_;            ///< by link: whether it is kept
   std::vector<std::uint32_t> configuration_;  ///< by kernel
@@ -120,7 +120,7 @@ class Placement {
   double time_ = 0;               ///< of the step
   bool is_complete_ = true;
 
-  const Prices* prices_ = nullptr;
+  const Multipliers* multipliers_ = nullptr;
   Trust trust_;
   double fee_;                     ///< that memory is worth on average
   std::vector<double> until_;      ///< price of a unit at all rows before this one

@@ -75,7 +75,8 @@ std::uint64_t Placement::slow_groups(std::uint32_t k, std::uint32_t but_first, s
 
 double Placement::cost(std::uint32_t k, std::uint32_t c) const {
   const Flat::Configuration& one = flat_.configurations[c];
-  const double memory = prices_ == nullptr ? 0 : trust_.memory * prices_->memory[one.row] * one.scratch;
+  const double memory =
+      multipliers_ == nullptr ? 0 : trust_.memory * multipliers_->memory[one.row] * one.scratch;
   return std::max(one.time, beside_[k]) + memory;
 }
 

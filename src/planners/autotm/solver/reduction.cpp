@@ -206,22 +206,23 @@ class Reducing {
 
 Reduction::Reduction(const Flat& whole, double share) { Reducing(whole, *this, share).run(); }
 
-void Reduction::widen(const Prices& prices, const Cuts& cuts, Prices& whole) const {
+void Reduction::widen(const Multipliers& multipliers, const Cuts& cuts, Multipliers& whole) const {
   // Of a large problem without cuts most memory that this would touch is for nothing.
-  std::vector<double> charges(flat.edges.size()), less(prices.cut.empty() ? 0 : flat.configurations.size());
-  for (std::size_t i = 0; i < prices.cut.size(); ++i)
-    cuts.charge(cuts.all()[i], prices.cut[i], charges, less);
+  std::vector<double> charges(flat.edges.size()),
+      less(multipliers.cut.empty() ? 0 : flat.configurations.size());
+  for (std::size_t i = 0; i < multipliers.cut.size(); ++i)
+    cuts.charge(cuts.all()[i], multipliers.cut[i], charges, less);
   whole.charge.resize(edges.size());
   for (std::size_t e = 0; e < edges.size(); ++e) whole.charge[e] = edges[e] == kNone ? 0 : charges[edges[e]];
-  whole.memory = prices.memory;
-  whole.overlap = prices.overlap;
-  whole.haste = prices.haste;
+  whole.memory = multipliers.memory;
+  whole.overlap = multipliers.overlap;
+  whole.haste = multipliers.haste;
   std::fill(whole.link.begin(), whole.link.end(), 0.0);
-  for (std::size_t l = 0; l < links.size(); ++l) whole.link[links[l]] = prices.link[l];
+  for (std::size_t l = 0; l < links.size(); ++l) whole.link[links[l]] = multipliers.link[l];
 }
 
-Prices Reduction::narrow(const Prices& whole) const {
-  Prices made(flat);
+Multipliers Reduction::narrow(const Multipliers& whole) const {
+  Multipliers made(flat);
   made.memory = whole.memory;
   made.overlap = whole.overlap;
   made.haste = whole.haste;

@@ -21,9 +21,9 @@ struct Reduction {
   Reduction(const Flat& whole, double share);
 
   /// Prices for the whole problem.
-  void widen(const Prices& prices, const Cuts& cuts, Prices& whole) const;
+  void widen(const Multipliers& multipliers, const Cuts& cuts, Multipliers& whole) const;
   /// Prices of the whole problem for this one, but those of cuts.
-  Prices narrow(const Prices& whole) const;
+  Multipliers narrow(const Multipliers& whole) const;
 };
 
 }  // namespace terrace::autotm

@@ -40,7 +40,7 @@ inline void share_overlap(double& overlap, double& haste) {
   haste = std::clamp(haste - over, 0.0, 1 - overlap);
 }
 
-struct Prices {
+struct Multipliers {
   std::vector<double> memory;   ///< mu >= 0, by row, of the unit of memory
   std::vector<double> link;     ///< lambda >= 0, by link; one more for none, 0
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
@@ -49,7 +49,7 @@ struct Prices {
 
   std::vector<double> charge;  ///< by edge: of all cuts; none where these are not known
 
-  explicit Prices(const Flat& flat);
+  explicit Multipliers(const Flat& flat);
   /// Brings nu + xi down to 1 where it is more.
   void share_overlap();
 };
@@ -72,13 +72,13 @@ class Relaxation {
   Relaxation(const Flat& flat, Team& team, const Cuts& cuts) : Relaxation(flat, team) { cuts_ = &cuts; }
 
   /// Rounded down by more than what the sums may be wrong.
-  double bound(const Prices& prices);
+  double bound(const Multipliers& multipliers);
 
   /// Of the latest bound: by row, link and kernel, what is asked for beyond what there is.
-  struct Broken {
+  struct Subgradient {
     std::vector<double> memory, link, overlap, haste;
   };
-  const Broken& broken() const { return broken_; }
+  const Subgradient& subgradient() const { return subgradient_; }
   /// Likewise: by kernel, the configuration that it took.
   const std::vector<std::uint32_t>& taken() const { return taken_; }
 
@@ -96,11 +96,11 @@ class Relaxation {
     }
   };
 
-  void add_tensors(Half& half, std::uint32_t first, std::uint32_t end, const Prices& prices);
-  double add_tensor(Half& half, const Flat::Tensor& tensor, const Prices& prices);
-  double add_kernel(std::uint32_t kernel, const Prices& prices);
+  void add_tensors(Half& half, std::uint32_t first, std::uint32_t end, const Multipliers& multipliers);
+  double add_tensor(Half& half, const Flat::Tensor& tensor, const Multipliers& multipliers);
+  double add_kernel(std::uint32_t kernel, const Multipliers& multipliers);
   void take(Half& half, const Flat::Tensor& tensor, const Flat::Edge& edge);
-  void charge_cuts(const Prices& prices);
+  void charge_cuts(const Multipliers& multipliers);
 
   const Flat& flat_;
   Team& team_;
@@ -108,7 +108,7 @@ class Relaxation {
   const Cuts* cuts_ = nullptr;
   std::vector<double> charge_;  ///< by edge, of all cuts; empty where there are none
   std::vector<double> less_;    ///< by configuration, likewise
-  Broken broken_;
+  Subgradient subgradient_;
   std::vector<std::uint32_t> taken_;
   std::vector<double> until_;  ///< price of a unit at all rows before this one
   std::array<Half, 2> halves_;

@@ -16,7 +16,7 @@ constexpr std::uint64_t kClimbSteps = 60;
 constexpr double kFirstAim = 0.1, kLastAim = 0.01;
 /// Of a climb: those that tell how steep it is.
 constexpr std::size_t kLatestSteps = 10;
-/// At the clock.
+/// How many steps a climb takes from one look at the stop token to the next.
 constexpr std::uint64_t kStepsPerLook = 10;
 
 /// By edge of one smaller problem: which it is in another. Edges that became one lie on the same paths, but
@@ -68,53 +68,55 @@ Stage::Stage(const Flat& whole, double gap, Team& team)
 Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole, gap, coarser.team_) {
   const std::vector<std::uint32_t> edges = match_edges(whole, reduction_, coarser.reduction_);
   cuts_.adopt(coarser.cuts_, edges);
-  const auto taken_along = [&](const Prices& prices) {
-    Prices wide(whole);
-    coarser.reduction_.widen(prices, coarser.cuts_, wide);
-    Prices made = reduction_.narrow(wide);
-    made.cut = prices.cut;
+  const auto taken_along = [&](const Multipliers& multipliers) {
+    Multipliers wide(whole);
+    coarser.reduction_.widen(multipliers, coarser.cuts_, wide);
+    Multipliers made = reduction_.narrow(wide);
+    made.cut = multipliers.cut;
     return made;
   };
   // Where the larger problem's bound is less at the same prices, the smaller one's holds all the same.
   best_ = taken_along(coarser.best_);
   bound_ = std::max(coarser.bound_, relaxation_.bound(best_));
-  saddle_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.saddle_->prices()), std::vector<bool>{});
-  saddle_->resume(*coarser.saddle_, edges, match_configurations(reduction_.flat, coarser.reduction_.flat));
+  primal_dual_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.primal_dual_->multipliers()),
+                       std::vector<bool>{});
+  primal_dual_->resume(*coarser.primal_dual_, edges,
+                       match_configurations(reduction_.flat, coarser.reduction_.flat));
   is_balanced_ = coarser.is_balanced_;
 }
 
-std::uint64_t Stage::climb(Seconds time, const Deadline& deadline) {
+std::uint64_t Stage::climb(Seconds time, const std::stop_token& stop) {
   Ascent ascent(reduction_.flat, team_);
   std::vector<double> bounds;
   while (bounds.size() < kClimbSteps) {
     const double aim = ascent.bound() > 0 ? ascent.bound() * (1 + beyond(bounds)) : time.count();
     ascent.step(std::min(aim, time.count()));
     bounds.push_back(ascent.bound());
-    if (bounds.size() % kStepsPerLook == 0 && deadline.is_over()) break;
+    if (bounds.size() % kStepsPerLook == 0 && stop.stop_requested()) break;
   }
   bound_ = ascent.bound();
-  best_ = ascent.prices();
-  saddle_.emplace(reduction_.flat, team_, cuts_, best_, ascent.taken());
+  best_ = ascent.multipliers();
+  primal_dual_.emplace(reduction_.flat, team_, cuts_, best_, ascent.taken());
   return bounds.size();
 }
 
-std::uint64_t Stage::balance(std::uint64_t steps, double enough, const Deadline& deadline) {
-  if (is_balanced_ && overlaps_) saddle_->add_cuts();
+std::uint64_t Stage::balance(std::uint64_t steps, double enough, const std::stop_token& stop) {
+  if (is_balanced_ && overlaps_) primal_dual_->add_cuts();
   is_balanced_ = true;
   for (std::uint64_t i = 1; i <= steps; ++i) {
-    if (!saddle_->step()) continue;
-    take_bound(saddle_->prices());
-    saddle_->offer(relaxation_.taken());
-    if (bound_ >= enough || deadline.is_over()) return i;
+    if (!primal_dual_->step()) continue;
+    take_bound(primal_dual_->multipliers());
+    primal_dual_->offer(relaxation_.taken());
+    if (bound_ >= enough || stop.stop_requested()) return i;
   }
   return steps;
 }
 
-void Stage::take_bound(const Prices& prices) {
-  const double bound = relaxation_.bound(prices);
+void Stage::take_bound(const Multipliers& multipliers) {
+  const double bound = relaxation_.bound(multipliers);
   if (!(bound > bound_)) return;
   bound_ = bound;
-  best_ = prices;
+  best_ = multipliers;
 }
 
 double Stage::given_away() const {
@@ -125,13 +127,14 @@ double Stage::given_away() const {
   return kSlack * gap_ * fastest;
 }
 
-void Stage::show(std::vector<double>& doubts, std::vector<double>& shares, Prices& prices) const {
-  std::fill(doubts.begin(), doubts.end(), 0.0);
+void Stage::show(std::vector<double>& fractionality, std::vector<double>& shares,
+                 Multipliers& multipliers) const {
+  std::fill(fractionality.begin(), fractionality.end(), 0.0);
   for (std::size_t t = 0; t < reduction_.tensors.size(); ++t)
-    doubts[reduction_.tensors[t]] = saddle_->doubt(static_cast<std::uint32_t>(t));
+    fractionality[reduction_.tensors[t]] = primal_dual_->fractionality(static_cast<std::uint32_t>(t));
   for (std::size_t e = 0; e < shares.size(); ++e)
-    shares[e] = reduction_.edges[e] == kNone ? 0 : saddle_->share(reduction_.edges[e]);
-  reduction_.widen(best_, cuts_, prices);
+    shares[e] = reduction_.edges[e] == kNone ? 0 : primal_dual_->share(reduction_.edges[e]);
+  reduction_.widen(best_, cuts_, multipliers);
 }
 
 }  // namespace terrace::autotm

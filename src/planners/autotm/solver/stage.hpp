@@ -8,20 +8,12 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 
-#include "base/clock.hpp"
+#include "planners/autotm/solver/primal_dual.hpp"
 #include "planners/autotm/solver/reduction.hpp"
-#include "planners/autotm/solver/saddle.hpp"
 
 namespace terrace::autotm {
-
-struct Deadline {
-  Clock::Time start;
-  Seconds time;
-
-  Seconds left() const { return time - (steady_clock().now() - start); }
-  bool is_over() const { return left().count() <= 0; }
-};
 
 class Stage {
  public:
@@ -34,35 +26,35 @@ class Stage {
 
   /// First prices, towards a little more than what is proven: the first placement, which takes `time`, is far
   /// too slow to aim at. Returns how many steps it took.
-  std::uint64_t climb(Seconds time, const Deadline& deadline);
+  std::uint64_t climb(Seconds time, const std::stop_token& stop);
   /// Better prices, and shares. At most so many steps, fewer where the bound is enough; returns how many.
   /// pre: climbed
-  std::uint64_t balance(std::uint64_t steps, double enough, const Deadline& deadline);
+  std::uint64_t balance(std::uint64_t steps, double enough, const std::stop_token& stop);
 
   /// The best so far, with its prices for the smaller problem. From coarser stages on it does not fall.
   double bound() const { return bound_; }
-  const Prices& prices() const { return best_; }
+  const Multipliers& multipliers() const { return best_; }
   double gap() const { return gap_; }
   /// Of a bound, at most, for the smaller problem.
   double given_away() const;
   /// Those of the whole problem that are in the smaller one.
   const std::vector<std::uint32_t>& tensors() const { return reduction_.tensors; }
   /// For the whole problem: by tensor how undecided it is, by edge how much of it is taken, prices.
-  void show(std::vector<double>& doubts, std::vector<double>& shares, Prices& prices) const;
+  void show(std::vector<double>& fractionality, std::vector<double>& shares, Multipliers& multipliers) const;
 
  private:
-  void take_bound(const Prices& prices);
+  void take_bound(const Multipliers& multipliers);
 
   double gap_;
   Team& team_;
   Reduction reduction_;
   Cuts cuts_;  ///< of the smaller problem
   Relaxation relaxation_;
-  Prices best_;
+  Multipliers best_;
   double bound_ = 0;
-  std::optional<Saddle> saddle_;  ///< none before the climb
-  bool overlaps_;                 ///< some move may be beside a kernel
-  bool is_balanced_ = false;      ///< somewhat: there are shares that may break inequalities
+  std::optional<PrimalDual> primal_dual_;  ///< none before the climb
+  bool overlaps_;                          ///< some move may be beside a kernel
+  bool is_balanced_ = false;               ///< somewhat: there are shares that may break inequalities
 };
 
 }  // namespace terrace::autotm
