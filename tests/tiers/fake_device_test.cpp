@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstring>
+#include <random>
+#include <utility>
 
 #include "terrace/error.hpp"
 #include "tiers/tier_access.hpp"
@@ -217,6 +219,112 @@ TEST_P(EverySchedule, ALostDeviceStaysLostUntilItIsHealed) {
   bench.device.heal();
   bench.there_and_back(true);
   EXPECT_EQ(bench.target, bench.source);
+}
+
+// Copies between cells, each on one of three queues, each waiting for the earlier ones named.
+struct RandomProgram {
+  static constexpr std::size_t kQueues = 3, kCells = 6, kCopies = 14;
+  static constexpr std::uint64_t kCell = 64;
+  struct Copy {
+    std::size_t queue, from, to;
+    std::vector<std::size_t> after;
+  };
+
+  explicit RandomProgram(std::mt19937_64& random) {
+    for (std::size_t i = 0; i < kCopies; ++i) {
+      Copy copy{random() % kQueues, random() % kCells, 0, {}};
+      copy.to = (copy.from + 1 + random() % (kCells - 1)) % kCells;
+      for (std::size_t j = 0; j < i; ++j) {
+        if (conflict(copy, copies[j]) && copy.queue != copies[j].queue) copy.after.push_back(j);
+      }
+      copies.push_back(copy);
+    }
+  }
+  static bool conflict(const Copy& a, const Copy& b) {
+    return a.to == b.to || a.to == b.from || a.from == b.to;
+  }
+  // Returns false if there is nothing to drop.
+  bool drop_one_wait(std::mt19937_64& random) {
+    std::vector<std::pair<std::size_t, std::size_t>> waits;
+    for (std::size_t i = 0; i < kCopies; ++i) {
+      for (std::size_t k = 0; k < copies[i].after.size(); ++k) waits.emplace_back(i, k);
+    }
+    if (waits.empty()) return false;
+    const auto [i, k] = waits[random() % waits.size()];
+    copies[i].after.erase(copies[i].after.begin() + static_cast<std::ptrdiff_t>(k));
+    return true;
+  }
+  // The oracle: whether queues and waits order every pair of copies that conflict.
+  bool safe() const {
+    std::array<std::array<bool, kCopies>, kCopies> before{};
+    for (std::size_t i = 0; i < kCopies; ++i) {
+      for (std::size_t j = 0; j < i; ++j) before[j][i] = copies[j].queue == copies[i].queue;
+      for (const std::size_t j : copies[i].after) before[j][i] = true;
+    }
+    for (std::size_t k = 0; k < kCopies; ++k) {
+      for (std::size_t i = 0; i < kCopies; ++i) {
+        for (std::size_t j = 0; j < kCopies; ++j) before[i][j] |= before[i][k] && before[k][j];
+      }
+    }
+    for (std::size_t i = 0; i < kCopies; ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        if (conflict(copies[i], copies[j]) && !before[j][i]) return false;
+      }
+    }
+    return true;
+  }
+  std::vector<std::byte> expected(std::vector<std::byte> cells) const {
+    for (const Copy& copy : copies) {
+      std::memcpy(cells.data() + copy.to * kCell, cells.data() + copy.from * kCell, kCell);
+    }
+    return cells;
+  }
+  std::vector<std::byte> run(FakeDevice& device, std::vector<std::byte> cells) const {
+    const auto pin = device.pin(cells);
+    const auto memory = device.allocate({cells.size()});
+    std::vector<std::unique_ptr<DeviceQueue>> queues;
+    for (std::size_t i = 0; i < kQueues; ++i) queues.push_back(device.make_queue());
+    queues[0]->copy_in(memory->address(), cells.data(), {cells.size()});
+    queues[0]->finish();
+    std::vector<std::unique_ptr<DeviceEvent>> ends;
+    for (const Copy& copy : copies) {
+      DeviceQueue& queue = *queues[copy.queue];
+      for (const std::size_t j : copy.after) queue.wait_for(*ends[j]);
+      queue.copy_within(memory->address() + copy.to * kCell, memory->address() + copy.from * kCell, {kCell});
+      ends.push_back(device.make_event());
+      queue.record(*ends.back());
+    }
+    for (const auto& queue : queues) queue->finish();
+    queues[0]->copy_out(cells.data(), memory->address(), {cells.size()});
+    queues[0]->finish();
+    return cells;
+  }
+
+  std::vector<Copy> copies;
+};
+
+TEST_P(EverySchedule, NoticesADroppedWaitExactlyWhereItMatters) {
+  std::mt19937_64 random(7);
+  const auto cells = pattern(RandomProgram::kCells * RandomProgram::kCell, 1);
+  int safe = 0, unsafe = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    RandomProgram program(random);
+    ASSERT_TRUE(program.safe());
+    for (const bool complete : {true, false}) {
+      if (!complete && !program.drop_one_wait(random)) continue;
+      FakeDevice device(GetParam(), seed);
+      const auto result = program.run(device, cells);
+      ASSERT_EQ(device.violations().empty(), program.safe()) << "seed " << seed;
+      if (!program.safe()) {
+        ++unsafe;
+        continue;
+      }
+      safe += complete ? 0 : 1;
+      ASSERT_EQ(result, program.expected(cells)) << "seed " << seed;
+    }
+  }
+  EXPECT_GT(safe, 20) << "waits that another one implies";
+  EXPECT_GT(unsafe, 20);
 }
 
 }  // namespace
