@@ -9,7 +9,7 @@ STRESS ?= 10
 packages = scripts/install-packages
 build = cmake --preset $(1) $(2) && cmake --build --preset $(1) -j $(JOBS)
 # The parts that own memory, run threads or parse what others wrote; tests/PART is the folder.
-sanitized_parts = $(filter tiers tiers_file heap mover manager exec train base machine graph plan data records, \
+sanitized_parts = $(filter tiers tiers_file heap mover manager exec train base machine graph plan data record backends, \
                            $(notdir $(wildcard tests/*)))
 
 export JOBS

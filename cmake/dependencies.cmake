@@ -47,6 +47,25 @@ if(NOT OpenMP_CXX_FOUND)
   add_compile_options(-fopenmp-simd)
 endif()
 
+# What `terrace --version` names.
+set(terrace_features)
+if(TERRACE_CPU_KERNELS)
+  list(APPEND terrace_features oneDNN)
+endif()
+if(URING_FOUND)
+  list(APPEND terrace_features io_uring)
+endif()
+if(NUMA_LIBRARY)
+  list(APPEND terrace_features NUMA)
+endif()
+if(CBC_LIBRARY AND CBC_INCLUDE_FOLDER)
+  list(APPEND terrace_features CBC)
+endif()
+list(JOIN terrace_features ", " terrace_features)
+if(NOT terrace_features)
+  set(terrace_features "nothing optional")
+endif()
+
 # Without oneDNN, leaves out of a list of sources its backend and what trains networks with it. The loops of cpu/math
 # need no library.
 function(terrace_leave_out_kernels name_of_list)

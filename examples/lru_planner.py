@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An outside planner, asked by --planner exec:examples/lru_planner.py: the longest unused tensor leaves when room is needed."""
 import heapq, json, sys
-
 request = json.load(sys.stdin)  # docs/formats/record.md
 tensors, budget, derived = request["graph"]["tensors"], request["budget"], request["derived"]
 uses, sizes, spill, slower = derived["uses"], derived["sizes"], derived["spill_tiers"], range(1, len(budget))
@@ -18,20 +17,19 @@ def plan(pinned):  # these start in fast memory; returns those that had to leave
     def free(t, tier):
         regions[tier].remove(t), steps.append(["free", t, tier])
         live[tier] -= sizes[t][tier]
-    def spill_tier(t):
+    def spill_tier(t):  # where it has a region, else where one has room
         return min([i for i in slower if t in regions[i]] or [i for i in spill if live[i] + sizes[t][i] <= budget[i]])
     def copy(t, source, to):
         if t not in regions[to]: alloc(t, to)
         steps.extend([["copy", [t], source, to, len(steps)], ["wait", len(steps)]])
     def touch(t, kernel):
-        used[t] = kernel
-        heapq.heappush(heap, (kernel, t))
+        used.update({t: kernel}), heapq.heappush(heap, (kernel, t))
     def evict(t, needed):
         if needed and t not in stored: stored.add(t), copy(t, 0, spill_tier(t))
         free(t, 0), left.update({t: len(tensors) + len(steps)})  # fetched again in the order in which they left
-    for t in range(len(tensors)):
-        if t in pinned | given: alloc(t, 0), touch(t, 0)
-        elif t in persistent: alloc(t, spill_tier(t)), stored.add(t), left.update({t: t})
+    for t in sorted(pinned | given | persistent):
+        if t in pinned or t in given: alloc(t, 0), touch(t, 0)
+        else: alloc(t, spill_tier(t)), stored.add(t), left.update({t: t})
     start, steps[:], evicted = [step[1:] for step in steps], [], set()
     for kernel, operands in enumerate(uses):
         now, at_end = {t for t, *_ in operands}, kernel == len(uses) - 1
@@ -59,5 +57,4 @@ for _ in range(16):
     made = plan(pinned)
     if made is None or not made[0]: break
     pinned -= made[0]
-made = made if made and not made[0] else without
-json.dump(made[1], sys.stdout) if made else sys.exit("one kernel needs more than all fast memory")
+json.dump((made if made and not made[0] else without or sys.exit("a kernel needs more than all fast memory"))[1], sys.stdout)

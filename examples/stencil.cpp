@@ -56,7 +56,7 @@ int main(int argc, char** argv) try {
   machine.tiers[1].spec = std::string("file:") + (argc > 1 ? argv[1] : ".") + "/stencil.spill:1GiB,buffered";
   const Program program = compile(two_sweeps(), foreign_backend({{"smooth", smooth}})).value();
   const Profile profile = measure(program, machine, Bytes{64 << 20}).value();
-  const PlanRequest request{program.graph, machine, profile, {program.peak / 5, Bytes{1 << 30}}};
+  const PlanRequest request{program.graph, machine, profile, {program.peak / 5, Bytes{64 << 20}}};
   const VerifiedPlan plan = verify(program.graph, machine, make_plan("best", request).value()).value();
   Trainer unlimited = Trainer::start(program, {}).value();
   Trainer limited = Trainer::start(program, plan, machine, {}).value();

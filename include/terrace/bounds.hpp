@@ -7,10 +7,10 @@ namespace terrace {
 
 /// What no plan for this graph, machine and budget can be faster than that runs kernels in the graph's order.
 struct Bound {
-  Seconds step{0};      ///< of plans that may also compute things again
+  Seconds step{0};      ///< of plans that may also recompute values
   Seconds moving{0};    ///< of plans that compute everything once
   Seconds compute{0};   ///< all kernels with everything in fast memory
-  Seconds transfer{0};  ///< how long the links are busy with what cannot stay, if nothing is computed again
+  Seconds transfer{0};  ///< how long the links are busy with what cannot stay, if nothing is recomputed
 };
 Bound step_bound(const PlanRequest& request);
 

@@ -41,14 +41,13 @@ struct SessionOptions {
   /// How much fast memory training may use: an amount such as `2GiB`, or a share of the graph's peak such as
   /// `20%`. Empty: as much as it wants, so that `train` needs neither a machine nor a plan.
   std::string fast = {};
-  std::vector<std::string> slow =
-      {};                        ///< specs of slower tiers, the fastest first; none: a file in the cache
-  std::string planner = {};      ///< a name that make_plan knows; empty: the best
-  std::string machine = "this";  ///< or a preset, or a file; only this computer trains
-  unsigned threads = 0;          ///< that compute; 0: as many as this process can keep busy
-  TrainerOptions trainer = {};   ///< seed and learning rate
-  bool adjust = true;            ///< plans again where steps show that the computer has drifted
-  bool measure_again = false;    ///< measures this computer even if it was measured before
+  std::vector<std::string> slow = {};  ///< slower tiers, the fastest first; none: a file in the cache
+  std::string planner = {};            ///< a name that planner_named takes; empty: the best
+  std::string machine = "this";        ///< or a preset, or a file; only this computer trains
+  unsigned threads = 0;                ///< that compute; 0: as many as this process can keep busy
+  TrainerOptions trainer = {};         ///< seed and learning rate
+  bool adjust = true;                  ///< plans again where steps show that the computer has drifted
+  bool measure_again = false;          ///< measures this computer even if it was measured before
   std::shared_ptr<const Backend> backend = {};  ///< whose kernels run (foreign.hpp); none: this processor's
   std::function<void(const SessionProgress&)> progress = {};
   /// Ends a stage early: it fails with ErrorCode::stopped. Training ends between two steps, and that is no

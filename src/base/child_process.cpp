@@ -25,7 +25,7 @@ namespace {
 constexpr int kLookMilliseconds = 20;
 constexpr std::size_t kKeptOfErrors = 4096;
 
-/// One end of a pipe. In scope means open.
+/// One end of a pipe, which is closed when it goes out of scope.
 class End {
  public:
   End() = default;
@@ -52,7 +52,7 @@ struct Pipe {
   End read, write;
 };
 
-/// Neither end is the child's unless it is given to it.
+/// Both ends are closed in the child unless they are passed to it.
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0)
@@ -61,7 +61,7 @@ Pipe make_pipe() {
   return {End(ends[0]), End(ends[1])};
 }
 
-/// While in scope, writing to a program that has ended is an error and no signal.
+/// While this is in scope, writing to a program that has ended fails instead of raising SIGPIPE.
 class WithoutBrokenPipes {
  public:
   WithoutBrokenPipes() {
@@ -86,7 +86,8 @@ class WithoutBrokenPipes {
 
 class Child {
  public:
-  /// Throws EnvironmentError where there are no pipes to be had. Then `error` says whether it was started.
+  /// Throws EnvironmentError where no pipe can be created. Afterwards `error` says whether the program was
+  /// started.
   Child(const std::vector<std::string>& command, const WithoutBrokenPipes& signals) {
     Pipe in = make_pipe(), out = make_pipe(), err = make_pipe();
     posix_spawn_file_actions_t files;
@@ -98,7 +99,7 @@ class Child {
     posix_spawn_file_actions_adddup2(&files, err.write.get(), STDERR_FILENO);
     posix_spawnattr_setsigmask(&attributes, &signals.before());
     posix_spawnattr_setsigdefault(&attributes, &signals.signal());
-    // A group of its own: what it starts in turn ends with it.
+    // The child has a process group of its own, so that the programs it starts end with it.
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
     std::vector<char*> words;
@@ -144,7 +145,7 @@ class Child {
     const ssize_t written = write(in_.get(), input.data(), input.size());
     if (written < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (written > 0) input.remove_prefix(static_cast<std::size_t>(written));
-    if (written < 0 || input.empty()) in_.close();  // It has all of it, or wants no more.
+    if (written < 0 || input.empty()) in_.close();  // it has read everything, or reads no more
   }
 
   static void take(End& end, std::string& text) {
@@ -155,13 +156,13 @@ class Child {
     text.append(buffer.data(), static_cast<std::size_t>(got));
   }
 
-  /// The destructor ends it.
+  /// Returns the outcome; the destructor then ends the program.
   static ChildOutcome end_as(ChildOutcome::End end, ChildOutcome outcome) {
     outcome.end = end;
     return outcome;
   }
 
-  /// It has closed its output and may still work.
+  /// Waits for a program that has closed its output but may still run.
   ChildOutcome wait(ChildOutcome outcome, const ChildLimits& limits) {
     int status = 0;
     for (;;) {

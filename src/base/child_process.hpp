@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Runs another program: gives it a text on its standard input and keeps what it writes.
+// SPDX-License-Identifier: Apache-2.0 Runs another program with a text on its standard input and captures its
+// output.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace terrace {
 
 struct ChildOutcome {
   enum class End {
-    exited,          ///< by itself, with `code`
-    killed,          ///< by the signal `code`
-    stopped,         ///< by us, since the caller asked for it
-    wrote_too_much,  ///< ended by us: its output passed the limit
+    exited,          ///< it exited with `code`
+    killed,          ///< the signal `code` ended it
+    stopped,         ///< it was ended because the caller requested a stop
+    wrote_too_much,  ///< it was ended because its output exceeded the limit
   };
   End end = End::exited;
   int code = 0;
@@ -26,8 +26,8 @@ struct ChildOutcome {
 };
 
 struct ChildLimits {
-  std::size_t output = std::size_t{256} << 20U;  ///< bytes of its standard output
-  std::stop_token stop = {};                     ///< looked at many times a second
+  std::size_t output = std::size_t{256} << 20U;  ///< the most bytes of its standard output
+  std::stop_token stop = {};                     ///< checked many times a second
 };
 
 /// Starts the program that the first word names (a path, or a name that PATH finds) with the others as its

@@ -5,7 +5,7 @@
 namespace terrace {
 namespace {
 
-/// A clock's counter has no room for all that a user may ask for.
+/// Longer times would overflow the clock's counter.
 constexpr Seconds kMost{1e6};
 
 }  // namespace

@@ -10,7 +10,7 @@
 
 namespace terrace {
 
-/// Requests a stop when the time is over, unless it is gone before. One thread waits meanwhile.
+/// Requests a stop when the time is over, unless it is destroyed before. One thread waits meanwhile.
 class StopAfter {
  public:
   explicit StopAfter(Seconds time);
@@ -25,7 +25,7 @@ class StopAfter {
   std::stop_source source_;
   std::mutex mutex_;
   std::condition_variable_any wakes_;
-  std::jthread waits_;  ///< ends first: it uses all the others
+  std::jthread waits_;  ///< declared last, because it uses all other members
 };
 
 }  // namespace terrace

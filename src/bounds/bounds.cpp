@@ -1,12 +1,12 @@
 // What no plan can beat: proofs, in the machine's model of itself.
 //
-// Two proofs, of which the greater counts. By prices (bound_prices.hpp), for any machine; and, where kernels
-// can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands, and what is needed later
-// and does not fit beside them is in a slower tier. It was written there between the step's start and p
+// There are two proofs, and the greater counts: by multipliers (relaxation.hpp), for any machine; and, where
+// kernels can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands, and what is needed
+// later and does not fit beside them is in a slower tier. It was written there between the step's start and p
 // (unless the slower copy is from the step before) and is read back between p and the step's end, so both
 // parts of the step take at least their kernels and at least their transfers. While a link is busy kernels
 // lose a share of their speed, and if none runs they lose all: that share of the transfers' time is added to
-// the kernels'. What is computed again instead takes at least its share of the kernel that wrote it.
+// the kernels'. What is recomputed instead takes at least its share of the kernel that wrote it.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -40,7 +40,7 @@ struct Way {
     }
   }
   Seconds busy(double bytes) const { return Seconds{std::max(bytes, 0.0) / rate}; }
-  /// Kernels that take this long alone, while so much is moved.
+  /// How long kernels take that take so long alone, while so many bytes are moved beside them.
   Seconds least(Seconds kernels, double bytes) const {
     return std::max(busy(bytes), kernels + loss * busy(bytes));
   }
@@ -52,7 +52,7 @@ struct Span {
   double bytes;
   bool reads;               ///< it is read after that
   bool written;             ///< it was made within the step
-  double seconds_per_byte;  ///< of the kernel that made it; negative: it cannot be made again
+  double seconds_per_byte;  ///< of the kernel that made it; negative: it cannot be recomputed
 };
 
 class Spans {
@@ -87,7 +87,7 @@ class Spans {
     return clock.fast(made).count() / std::max(bytes, 1.0);
   }
 
-  /// From the step's start.
+  /// Adds the time from the step's start to the first use of a tensor that is there from the start.
   void begin(const Graph& graph, TensorId id) {
     const std::uint32_t first = uses_.first(id);
     if (first == kNever || first == 0 || !uses_.first_reads(id)) return;
@@ -141,7 +141,7 @@ struct View {
   }
 };
 
-/// The least time in which so many bytes can be computed again: the cheapest first, fractions allowed.
+/// The least time in which so many bytes can be recomputed: the cheapest first, fractions allowed.
 class Recomputing {
  public:
   Recomputing(const Spans& spans, std::uint32_t p) {
@@ -245,7 +245,7 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
   }
 }
 
-/// Any number of blocks and of steps is valid.
+/// Any multipliers prove a bound, so any number of blocks and of steps is valid.
 void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
   constexpr std::uint64_t kWork = 2'000'000, kLeast = 20, kMost = 300;  // uses of tensors, bounds
   constexpr std::size_t kSmall = 200;                                   // kernels

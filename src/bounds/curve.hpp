@@ -1,6 +1,6 @@
-// The bound of a step over the budget of tier 0, where prices found for one budget serve all others.
+// The bound of a step over the budget of tier 0, where multipliers found for one budget serve all others.
 //
-// Any prices prove a bound at any budget (plan/bound_prices.hpp). They are climbed to at some budgets; the
+// Any multipliers prove a bound at any budget (relaxation.hpp). They are searched for at some budgets; the
 // bound at another is the best that any of them prove there. So a budget at which the climb does not leave
 // the ground, as happens where no single moment helps, has a bound from its neighbours. Not thread-safe.
 #pragma once
@@ -18,12 +18,12 @@ class BoundCurve {
   BoundCurve(const BoundCurve&) = delete;
   BoundCurve& operator=(const BoundCurve&) = delete;
 
-  /// Climbs at this budget, and keeps the prices.
+  /// Searches at this budget, and keeps the multipliers.
   void add(Bytes fast);
 
   struct Proof {
     Seconds bound{0};
-    double seconds_per_byte = 0;  ///< the sum of the prices of memory; 0 where the kernels alone prove it
+    double seconds_per_byte = 0;  ///< the sum of memory's multipliers; 0 where the kernels alone prove it
   };
   Proof at(Bytes fast);
 

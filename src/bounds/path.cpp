@@ -10,7 +10,7 @@ namespace {
 constexpr double kRounding = 1e-9;
 constexpr double kNot = std::numeric_limits<double>::infinity();
 
-/// The cheapest passage from one place to another.
+/// The cheapest passage from one location to another.
 struct Crossing {
   double cost = kNot;
   Passage passage = Passage::overwritten;
@@ -54,14 +54,14 @@ Multipliers::Multipliers(const Problem& problem)
       pause_out(problem.blocks(), 1.0),
       pause_in(problem.blocks(), 1.0) {
   limit(problem);
-  // So that no kernel gains by having an operand in slower memory.
+  // At first multipliers are such that no kernel gains by having an operand in slower memory.
   for (const BoundKernel& kernel : problem.kernels) {
     for (std::uint32_t i = kernel.operands; i < kernel.operands_end; ++i)
       operand[i] = std::max(0.0, problem.operands[i].seconds - kernel.fast);
   }
 }
 
-/// One direction alone is busy all the time at most; both have their shares of the rates at once.
+/// One direction alone is busy all the time at most; both at once have the share of their rates that is left.
 double Multipliers::weight(const Problem& problem, std::uint32_t block, Part part) const {
   const double one = part == Part::run ? out[block] : pause_out[block];
   const double other = part == Part::run ? in[block] : pause_in[block];
@@ -82,7 +82,7 @@ UnitCosts::UnitCosts(const Problem& problem, const Multipliers& multipliers) {
   const auto left = [&](std::uint32_t b, Part part) {
     const double rest = 1 - multipliers.weight(problem, b, part);
     check(rest > -kRounding, "links take up no more than all of a block's time");
-    return std::max(rest, 0.0);  // below zero, what cannot be made again would seem free
+    return std::max(rest, 0.0);  // below zero, recomputation would seem to gain time
   };
   const auto copy = [&](double price, const Direction& way, double rest) {
     return problem.linked ? price * way.busy + rest * way.cost : kNot;
@@ -122,7 +122,7 @@ Interim Paths::interim(const Begin& begin, std::uint32_t until, const UnitCosts&
   return interim;
 }
 
-/// A copy beside a kernel has its place while that kernel runs.
+/// What is copied out beside a kernel takes memory while that kernel runs.
 void Paths::leave(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs,
                   Interim& interim) const {
   const std::uint32_t last = problem_.block_of[until];
@@ -170,7 +170,7 @@ void Paths::come(const Begin& begin, std::uint32_t until, const UnitCosts& unit_
   }
 }
 
-/// `before`: of the value that the use finds.
+/// `before`: what recomputing the value takes that the use finds.
 Recomputation Paths::make(const BoundTensor& tensor, const BoundUse& use, const Recomputation& before,
                           const UnitCosts& unit_costs) const {
   Recomputation recomputation{use.recompute / tensor.bytes, use.recompute_slow / tensor.bytes};
@@ -253,7 +253,7 @@ void Paths::trace(std::size_t uses, Location last) {
   }
 }
 
-/// From the places with a cost; a persistent tensor ends where it was.
+/// Starts at every location with a finite cost; a persistent tensor has to end where it started.
 void Paths::try_start(const BoundTensor& tensor, const Costs& start, const Multipliers& multipliers,
                       const UnitCosts& unit_costs) {
   const std::size_t uses = tensor.uses_end - tensor.uses;
@@ -271,7 +271,7 @@ void Paths::try_start(const BoundTensor& tensor, const Costs& start, const Multi
       continue;
     }
     for (const Location home : {kFast, kBoth, kSlow}) {
-      // Both end as either of them.
+      // A tensor that starts in one location may as well end in both.
       if (start[home] == kNot && home != kBoth) continue;
       const Crossing crossing = cross(best_.interims[uses], last, home);
       const double price = (costs[last] + crossing.cost) * tensor.bytes;

@@ -1,4 +1,4 @@
-// The cheapest way, at some prices, to have one tensor's values where its kernels use them.
+// The cheapest way, at some multipliers, to have one tensor's values where its kernels use them.
 #pragma once
 
 #include <algorithm>
@@ -12,33 +12,33 @@
 namespace terrace::bounds {
 
 /// When links are busy: beside the step's own kernels, or before them, when these pause and others may be
-/// computed again.
+/// recomputed.
 enum class Part : std::uint8_t { run, pause };
 
 struct Multipliers {
-  std::vector<double> memory;   ///< >= 0, by kernel: of a byte of tier 0
+  std::vector<double> memory;   ///< >= 0, by kernel: for a byte of tier 0
   std::vector<double> operand;  ///< >= 0, by operand, in seconds of its kernel's own weight
   std::vector<double> out, in;  ///< >= 0, by block: of a second that a link is busy beside kernels
   std::vector<double> pause_out, pause_in;  ///< the same in pauses
 
   explicit Multipliers(const Problem& problem);
-  /// What of a part of a block's time links take up by these prices: at most one.
+  /// What share of a part of a block's time links take up at these multipliers: at most one.
   double weight(const Problem& problem, std::uint32_t block, Part part) const;
   /// Brings weights down to one where they are more.
   void limit(const Problem& problem);
 };
 
-/// Whether what is not kept may be computed again.
+/// Whether what is not kept may be recomputed.
 enum class Recompute { no, yes };
 
-/// The problem at some prices, all in seconds for a byte.
+/// What things cost at some multipliers, all in seconds for a byte.
 struct UnitCosts {
   UnitCosts(const Problem& problem, const Multipliers& multipliers);
   double hold(std::uint32_t first, std::uint32_t end) const { return until[end] - until[first]; }
 
   std::vector<double> until;                ///< of memory at all moments before this one
   std::vector<double> weight;               ///< by block: of kernels
-  std::vector<double> pause_weight;         ///< by block: of what is computed again
+  std::vector<double> pause_weight;         ///< by block: of what is recomputed
   double least_weight = 1;                  ///< of the latter, of all blocks
   std::vector<double> out, in;              ///< by block: of a copy beside kernels
   std::vector<double> pause_out, pause_in;  ///< by block: of a copy in its pauses
@@ -55,7 +55,7 @@ struct UnitCosts {
   Pace pace;
 };
 
-/// Where a value is.
+/// Where a value is: in fast memory, in slower memory, or in both.
 enum Location : std::uint8_t { kFast, kBoth, kSlow };
 constexpr std::size_t kLocations = 3;
 
@@ -74,7 +74,7 @@ enum class Passage : std::uint8_t {
   stays_recomputed,   ///< in slower memory, too
 };
 
-/// When something is best done: its price for a byte, the block, until or from which moment the byte is in
+/// When something is best done: its cost for a byte, the block, until or from which moment the byte is in
 /// fast memory because of it, and what share of it is done beside kernels: the rest is in pauses.
 struct When {
   double cost = std::numeric_limits<double>::infinity();
@@ -86,17 +86,17 @@ struct When {
   }
 };
 
-/// What making a value again takes, for a byte. A kernel that works in place needs the value it wrote over
-/// first: where kernels use tier 0 alone, that one was gone from there, and is made again or copied in, too.
+/// What recomputing a value takes, for a byte. A kernel that works in place needs the value it wrote over
+/// first: where kernels use tier 0 alone, that one was gone from there, and is recomputed or copied in, too.
 struct Recomputation {
   double seconds = std::numeric_limits<double>::infinity();  ///< of the kernel that wrote it
   double slow_seconds = seconds;                             ///< the same where it writes to slower memory
-  double before = 0;                                         ///< the price of what it wrote over
-  double before_seconds = 0;                                 ///< of kernels, where that is made again
+  double before = 0;                                         ///< the cost of what it wrote over
+  double before_seconds = 0;                                 ///< of kernels, where that is recomputed
   bool copies = false;                                       ///< it is copied in instead
 };
 
-/// Between two uses.
+/// What a tensor may do between two of its uses, and what each of that costs.
 struct Interim {
   std::uint32_t first = 0, end = 0;  ///< moments
   double stay = 0;
@@ -104,9 +104,9 @@ struct Interim {
   When out;     ///< copied out, then or before, and gone
   When in;
   When recompute, recompute_slow;
-  When weight;  ///< the least of what is computed again, since the value was written
+  When weight;  ///< the least weight of recomputation since the value was written
   Recomputation recomputation;
-  bool recompute_is_copied = false;  ///< into slower memory, from fast memory where it was made again
+  bool recompute_is_copied = false;  ///< into slower memory, from fast memory where it was recomputed
 };
 
 /// How a tensor comes to one of its uses, or to the step's end, from the one before or the step's start.
@@ -123,7 +123,7 @@ struct TensorPath {
 };
 
 /// Tells `sink` what a path takes: hold(first, end) of memory, copy_out(when), copy_in(when),
-/// again(block, seconds) of kernels, and slow(operand).
+/// recompute(block, seconds) of kernels, and slow(operand).
 template <class Sink>
 void follow(const Problem& problem, const BoundTensor& tensor, const TensorPath& path, Sink&& sink) {
   for (std::size_t i = 0; i < path.arrivals.size(); ++i) {
@@ -173,12 +173,12 @@ class Paths {
   using Costs = std::array<double, kLocations>;
   using Arrivals = std::array<Arrival, kLocations>;  ///< by where the value is after the use
 
-  /// Where a gap begins: after a use, or when the step starts.
+  /// Where an interim begins: after a use, or when the step starts.
   struct Begin {
-    std::uint32_t first = 0;     ///< the first kernel of the gap
+    std::uint32_t first = 0;     ///< the first kernel of the interim
     std::uint32_t can_come = 0;  ///< the first beside which it can come: already the use, if that only reads
     When stored;                 ///< the cheapest copy out so far
-    When weight;                 ///< the least of what is computed again so far
+    When weight;                 ///< the least weight of recomputation so far
     Recomputation recomputation;
   };
   Interim interim(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs) const;

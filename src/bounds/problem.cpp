@@ -9,7 +9,7 @@
 namespace terrace::bounds {
 namespace {
 
-/// Of a kernel's time: what takes less in slower memory may be there for nothing.
+/// An operand that takes less than this share of its kernel's time in slower memory may be there for free.
 constexpr double kNegligible = 1e-3;
 /// Beyond so many links not all subsets of them are looked at.
 constexpr std::size_t kManyLinks = 12;
@@ -34,7 +34,7 @@ double share_with(const Machine& machine, const Link& link, const std::vector<co
   return std::find(busy.begin(), busy.end(), opposite) != busy.end() ? link.both_ways : 1;
 }
 
-/// By how much less than apart these links may cost kernels when they are busy at once.
+/// How much less than one after the other these links may cost kernels when they are busy at once.
 double relief_of(const Machine& machine, const std::vector<const Link*>& busy) {
   double left = 1, beside = 0, alone = 0;
   for (const Link* link : busy) {
@@ -206,7 +206,7 @@ void Problem::add_tensors(const Graph& graph, const UsesOfTensors& of_tensor) {
   }
 }
 
-/// Of about equal time each.
+/// Cuts the kernels into so many blocks of about equal time.
 void Problem::cut_blocks(std::uint32_t count) {
   double passed = 0;
   for (std::uint32_t k = 0; k < kernels.size(); ++k) {

@@ -2,7 +2,7 @@
 // links could do. Everything here is relaxed: no plan does better than what it says.
 //
 //   slower     all tiers but the first, taken as one with the best of each of them
-//   block      a run of kernels within which links have one price
+//   block      a run of kernels within which links have one multiplier
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Direction {
   double both = 1;  ///< share of its rate that is left while the other direction is busy
 };
 
-/// A tensor that a kernel may use in slower memory, for a price.
+/// A tensor that a kernel may use in slower memory, where that takes longer.
 struct SlowOperand {
   double seconds = 0;  ///< all such operands of a kernel that lie there take at least the sum of these
   double bytes = 0;
@@ -36,8 +36,8 @@ struct BoundUse {
   std::uint32_t kernel = 0;  ///< the number of kernels: the step's end
   bool reads = false, writes = false;
   bool slow = false;               ///< it may be used in slower memory
-  std::uint32_t operand = kNever;  ///< its price there; none: it costs nothing
-  double recompute = 0;            ///< seconds that computing again what it wrote takes at least
+  std::uint32_t operand = kNever;  ///< as a SlowOperand; none: using it there costs nothing
+  double recompute = 0;            ///< seconds that recomputing what it wrote takes at least
   double recompute_slow = 0;       ///< the same where it is written to slower memory
 };
 
@@ -48,7 +48,7 @@ struct BoundTensor {
   std::uint32_t uses = 0, uses_end = 0;
 };
 
-/// Of most problems: more are slower to price and prove little more.
+/// How many blocks most problems have: with more of them bounds take longer and prove little more.
 constexpr std::uint32_t kBlocks = 24;
 
 struct Problem {

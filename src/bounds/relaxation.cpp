@@ -11,12 +11,12 @@ namespace terrace::bounds {
 namespace {
 
 constexpr double kRounding = 1e-9;
-/// All sets of as many operands are looked at.
+/// Up to this many operands of a kernel, every subset of them is tried.
 constexpr std::uint32_t kFewOperands = 6;
 
 }  // namespace
 
-/// Adds what a path takes.
+/// Adds what a path uses to the sums of the relaxation.
 struct Relaxation::Taker {
   Relaxation& to;
   double bytes;
@@ -60,8 +60,8 @@ double Relaxation::bound(const Multipliers& multipliers, Recompute recompute) {
   return sum - rent - kRounding * (problem_.compute + std::abs(sum) + rent);
 }
 
-/// Its time less the prices of those of its operands that it would have in slower memory. What is not there
-/// fits in fast memory.
+/// The kernel's time less the multipliers of the operands that it would have in slower memory. The others
+/// have to fit in fast memory together.
 double Relaxation::add_kernel(std::uint32_t k, const Multipliers& multipliers, double weight) {
   const BoundKernel& kernel = problem_.kernels[k];
   const std::uint32_t count = kernel.operands_end - kernel.operands;
@@ -94,7 +94,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Multipliers& multipliers, d
   return best;
 }
 
-/// With fractions of operands, the best paid for their time first.
+/// Allows fractions of operands: those with the largest multiplier for their time go to slower memory first.
 double Relaxation::add_large_kernel(std::uint32_t k, const Multipliers& multipliers, double weight) {
   const BoundKernel& kernel = problem_.kernels[k];
   order_.resize(kernel.operands_end - kernel.operands);
@@ -104,7 +104,7 @@ double Relaxation::add_large_kernel(std::uint32_t k, const Multipliers& multipli
   double slow = 0, paid = 0;
   for (const std::uint32_t i : order_) {
     const double seconds = problem_.operands[i].seconds;
-    // Up to the time in fast memory it costs nothing.
+    // Until the slower operands take as long as the kernel does in fast memory they cost nothing.
     const double share = pay(i) > weight ? 1 : std::clamp((kernel.fast - slow) / seconds, 0.0, 1.0);
     if (pay(i) <= 0 || share <= 0) break;
     slow += share * seconds;
@@ -135,7 +135,7 @@ void Relaxation::settle(const Multipliers& multipliers, Part part, std::vector<d
     const Load& load = (part == Part::run ? run_ : pause_)[b];
     const double all = multipliers.weight(problem_, b, part);
     const double time = load.kernels + load.out * out.cost + load.in * in.cost;
-    // How the weight changes with each price: where several bind, as much as the most.
+    // How the weight changes with each multiplier: where several limits bind, by the largest of them.
     const bool together = out.both * price_out[b] + in.both * price_in[b] >= all;
     const double by_out = price_out[b] >= all ? 1 : together ? out.both : 0;
     const double by_in = price_in[b] >= all ? 1 : together ? in.both : 0;

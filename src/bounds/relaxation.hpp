@@ -1,31 +1,31 @@
-// A lower bound of the step time for any prices: what couples tensors, kernels and links is priced, and then
-// each of them does its best alone.
+// A lower bound of the step time for any multipliers: constraints that couple tensors, kernels and links are
+// relaxed with multipliers, and then each of them does its best alone.
 //
 // A step consists of runs of the graph's kernels, in order, and of pauses between them, in which things may
-// be computed again. Runs, each with the pause before it, are cut into blocks. The runs of a block take, for
+// be recomputed. Runs, each with the pause before it, are cut into blocks. The runs of a block take, for
 // any weight W between 0 and 1, at least
 //
 //   (1 - W) (its kernels + what copies beside them cost them)
 //   + what links are busy with beside them, where `out` counts for one second's share, `in` for another
 //
 // as long as both shares are 0..W and W bounds what links can do at once (see `weight`). Its pauses take at
-// least the same of what is computed again and copied in them, with a weight of their own. While kernel m
+// least the same of what is recomputed and copied in them, with a weight of their own. While kernel m
 // runs, the bytes in tier 0 are within the budget. A kernel takes max{fast, what its operands in slower
-// memory take}. With a price for a byte of tier 0 during each kernel and for each operand in slower memory,
-// every plan's step is at least the sum of
+// memory take}. With a multiplier for a byte of tier 0 during each kernel and for each operand in slower
+// memory, every plan's step is at least the sum of
 //
 //   over tensors, the least over all ways to have its values where they are used, of
-//                 memory + copies + computing again + prices of operands in slower memory
-//   over kernels, the least over sets of operands in slower memory of  (1 - W) time - their prices
+//                 memory + copies + recomputing + multipliers of operands in slower memory
+//   over kernels, the least over sets of operands in slower memory of  (1 - W) time - their multipliers
 //   over moments  - memory x budget
 //
 // A tensor's value is in fast memory, in slower memory or in both. It changes by being written, by a copy
-// between its writing and its leaving, or between its leaving and its use, and by being computed again. It
+// between its writing and its leaving, or between its leaving and its use, and by being recomputed. It
 // takes memory from its use until it leaves, and from when it comes to its use. Regions come and go between
 // kernels, so a copy beside a kernel takes memory during all of that kernel; one in a pause does not.
-// Relaxed: a copy takes no time of its own but its share of the block, and memory during one kernel of it;
+// What is relaxed: a copy takes no time but its share of the block, and memory during one kernel of it;
 // slower tiers have room, are one tier with the best of each, and copies between them are free; what is
-// computed again needs no operands; when a step starts and ends there is room; offsets are not packed.
+// recomputed needs no operands; when a step starts and ends there is room; offsets are not packed.
 #pragma once
 
 #include <vector>
@@ -38,10 +38,10 @@ class Relaxation {
  public:
   explicit Relaxation(const Problem& problem);
 
-  /// In seconds, rounded down by more than the sums may be wrong.
+  /// Returns the bound in seconds, rounded down by more than the sums may be wrong.
   double bound(const Multipliers& multipliers, Recompute recompute);
 
-  /// Of the latest bound: what is asked for beyond what there is.
+  /// A subgradient of the latest bound: by constraint, what is asked for beyond what there is.
   struct Subgradient {
     std::vector<double> memory, operand, out, in, pause_out, pause_in;
   };

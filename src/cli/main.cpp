@@ -5,7 +5,7 @@
 #include <exception>
 
 #include "cli/command.hpp"
-#include "terrace/version.hpp"
+#include "cli/version.hpp"
 
 namespace {
 
@@ -51,7 +51,9 @@ std::string explain(const CLI::App& app, const CLI::ExtrasError& error) {
 
 int run(int argc, char** argv) {
   CLI::App app{"Terrace runs programs whose data does not fit in fast memory.", "terrace"};
-  app.set_version_flag("--version", "terrace " TERRACE_VERSION);
+  app.set_version_flag("--version", terrace::cli::version_text());
+  app.footer("Exit status: 0 done, 1 failed (also: a plan is not safe, bits differ, training diverged), 2 cannot be done "
+             "as asked, 130 interrupted. See docs/exit-codes.md. TERRACE_PROGRESS=off keeps stages off standard error.");
   app.require_subcommand(0, 1);
   terrace::cli::add_doctor(app);
   terrace::cli::add_models(app);

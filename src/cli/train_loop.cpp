@@ -51,8 +51,7 @@ class Narrator {
   /// What is told of a step is true from now on, whatever happens.
   void tell() {
     if (news_.empty()) return;
-    line_.show(news_);
-    line_.say(news_);
+    line_.tell(news_);
     news_.clear();
   }
 

@@ -11,8 +11,7 @@ namespace {
 
 void tell(ProgressLine& line, const std::string& text) {
   if (text.empty()) return;
-  line.show(text);
-  line.say(text);
+  line.tell(text);
 }
 
 void show_trial(const PlanTrial& trial, ProgressLine& line) {

@@ -68,6 +68,10 @@ void add_machine_options(CLI::App& command, WorkloadOptions& options) {
 }
 
 std::string wrong_fast_budget(const std::string& text) {
+  // So few bytes hold nothing: whoever leaves out the unit means percent.
+  double number = 0;
+  if (reads_as(text, number) && number > 0 && number <= 1000)
+    return fmt::format("'{0}' is {0} bytes: did you mean {0}%? An amount has a unit, such as {0}MiB", text);
   // Any peak does: it is for percentages, whose form is checked.
   const auto budget = parse_fast_budget(text, Bytes{1U << 30U});
   return budget ? "" : budget.error().message;

@@ -1,4 +1,4 @@
-// Plans again with less until the packed regions fit the budget.
+// Plans with less and less memory until the packed regions fit the budget.
 #pragma once
 
 #include <functional>

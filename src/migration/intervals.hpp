@@ -2,7 +2,7 @@
 // them.
 //
 //   visit     a unit's uses within one interval, from the first kernel to the last
-//   gap       the kernels between two visits of a unit
+//   idle span   the kernels between two visits of a unit
 //   reserve   what short-lived tensors take (RS in 002 eq. 4.1)
 #pragma once
 
@@ -16,7 +16,7 @@ namespace terrace::migration {
 /// The first kernel of each interval, ascending from 0. The step's end is an interval of its own.
 using Cuts = std::vector<std::uint32_t>;
 
-/// Of so many layers each; the last may have fewer. pre: layers > 0
+/// Intervals of so many layers each; the last may have fewer. pre: layers > 0
 Cuts equal_cuts(const StepView& view, std::uint32_t layers);
 /// Every kernel alone, for where not even one layer fits.
 Cuts kernel_cuts(const StepView& view);

@@ -63,8 +63,8 @@ void MigrationWriter::finish_leaving(std::size_t index, std::uint32_t next_kerne
   }
 }
 
-/// A unit that is needed again in fast memory while it is still leaving stays, if there is room for it until
-/// then. Returns whether it is not leaving any more, one way or the other.
+/// A unit that is needed in fast memory while it is still leaving stays, if there is room for it until
+/// then. Returns whether it is no longer leaving, one way or the other.
 bool MigrationWriter::keep(std::uint32_t u, std::uint32_t kernel) {
   State& state = state_[u];
   if (!state.leaving) return true;
@@ -132,7 +132,7 @@ TierId MigrationWriter::tier_of(TensorId tensor) const {
   return {0};
 }
 
-/// As few transfers as the tensors that travel lie side by side. Returns their tickets.
+/// Copies with as few transfers as tensors that lie side by side allow. Returns their tickets.
 std::vector<std::uint32_t> MigrationWriter::copy_runs(const Unit& unit, TierId from, TierId to,
                                                       const std::vector<bool>& wanted) {
   std::vector<std::uint32_t> tickets;

@@ -1,4 +1,4 @@
-// What leaves fast memory is written to its home while kernels still read it.
+// What leaves fast memory is written to its backing tier while kernels still read it.
 #include <algorithm>
 
 #include "migration/link_use.hpp"
@@ -6,7 +6,8 @@
 
 namespace terrace::migration {
 
-/// Beside the first kernel from which on its unit leaves in time, after the last that writes it.
+/// A store begins beside the first kernel from which on its unit leaves in time, after the last that writes
+/// it.
 void MigrationWriter::plan_stores() {
   stores_.resize(view_.kernels());
   for (std::uint32_t v = 0; v < visits_.all.size(); ++v) {

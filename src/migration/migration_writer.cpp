@@ -110,7 +110,7 @@ void MigrationWriter::begin_visit(std::uint32_t visit, std::uint32_t kernel) {
   const std::uint32_t u = visits_.all[visit].unit;
   const auto from = slower_tier_of(units_.all[u]);
   const bool usable = !from || machine_[*from].addressable;
-  // Its home had no room and it went to another tier.
+  // Its backing tier had no room, and it went to another.
   if (!usable) schedule_.in_place[visit] = false;
   if (is_awaited(visit)) {
     const bool left =

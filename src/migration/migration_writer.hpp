@@ -2,8 +2,8 @@
 //
 // Walks the kernels with an estimated clock. At the beginning of an interval the fetches for the next one are
 // asked for; each starts as soon as there is room that no kernel before its visit needs. A unit leaves after
-// the last use of its visit, and may be written to its home before that, while kernels still read it. Kernels
-// wait for what they need when they need it; what would be late may be used in slow memory instead.
+// the last use of its visit, and may be written to its backing tier before that, while kernels still read it.
+// Kernels wait for what they need when they need it; what would be late may be used in slow memory instead.
 #pragma once
 
 #include <deque>
@@ -20,8 +20,8 @@ namespace terrace::migration {
 /// How migrations for an interval stood when it began (002 section 4.4.4).
 enum class Case { done, no_room, no_time };
 
-/// When what leaves is written to its home: then, or as early as lets it leave in time, if kernels only read
-/// it from there on. The latter is for units of one tensor.
+/// When what leaves is written to its backing tier: then, or as early as lets it leave in time, if kernels
+/// only read it from there on. The latter is for units of one tensor.
 enum class Stores { when_leaving, ahead };
 
 class MigrationWriter {
@@ -32,13 +32,13 @@ class MigrationWriter {
                   Stores stores = Stores::when_leaving);
 
   Result<Draft> write(PackingEffort effort);
-  /// By interval; those for which nothing migrates are done.
+  /// How each interval began; those for which nothing migrates are done.
   const std::vector<Case>& cases() const { return cases_; }
-  /// By interval: how long its kernels wait for units that are on their way.
+  /// How long the kernels of each interval wait for units that are on their way.
   const std::vector<Seconds>& waited() const { return waited_; }
 
  private:
-  /// A unit that is to be written to its home, beside this kernel at the latest.
+  /// A unit that is to be written to its backing tier, beside this kernel at the latest.
   struct Store {
     std::uint32_t unit, last;
   };
@@ -48,7 +48,7 @@ class MigrationWriter {
     bool leaving = false;
     std::vector<std::uint32_t> tickets;  ///< of transfers to wait for before it is used
     Seconds ready{0};                    ///< when they are done
-    std::vector<std::uint32_t> stores;   ///< tickets of a transfer to its home while it is used
+    std::vector<std::uint32_t> stores;   ///< tickets of a transfer to its backing tier while it is used
     Seconds stored{0};                   ///< when that is done
   };
 

@@ -37,7 +37,7 @@ class PlanWriter {
   void keep_together(std::span<const TensorId> tensors);
 
   bool has(TensorId tensor, TierId tier) const;
-  /// Of the region a tensor takes in a tier.
+  /// What a region of the tensor takes in a tier.
   Bytes size(TensorId tensor, TierId tier) const;
   /// Whether the tier has room for a region of the tensor, and for those it is kept together with.
   bool has_room(TensorId tensor, TierId tier) const;
@@ -47,16 +47,16 @@ class PlanWriter {
 
   void start(TensorId tensor, TierId tier);  ///< pre: no instruction was written yet
   void alloc(TensorId tensor, TierId tier);
-  /// The region from the start again, where it was. pre: it was freed
+  /// Makes the region of the start once more, where it was. pre: it was freed
   void restore(TensorId tensor, TierId tier);
   void free(TensorId tensor, TierId tier);
   std::uint32_t copy(TensorId tensor, TierId from, TierId to) { return copy(std::vector{tensor}, from, to); }
-  /// As one transfer. pre: they are kept together and follow each other
+  /// Copies all as one transfer. pre: they are kept together and follow each other
   std::uint32_t copy(std::vector<TensorId> tensors, TierId from, TierId to);
   void wait(std::uint32_t ticket);
-  /// As the variant that is fastest in tier 0.
+  /// Runs the variant that is fastest in tier 0.
   void run(KernelId kernel, std::vector<TierId> tiers);
-  /// The same with all operands in one tier.
+  /// Runs it with all operands in one tier.
   void run(KernelId kernel, TierId tier);
   void run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant);
 

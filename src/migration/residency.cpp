@@ -172,7 +172,7 @@ class Walk {
   Residency residency_;
 };
 
-/// With a single tier there is no other home.
+/// With a single tier there is none to leave for.
 std::vector<bool> always_pinned(const PlanRequest& request) {
   const Graph& graph = request.graph;
   std::vector<bool> pinned(graph.tensors.size());

@@ -1,8 +1,8 @@
-// Which tensors are in fast memory when: the decision most planners share.
+// Which tensors are in fast memory at which time: the decision that most planners share.
 //
-//   gap        a time between two uses in which a tensor is not in fast memory
+//   eviction   a time between two uses in which a tensor is not in fast memory
 //   pinned     in fast memory from step to step
-//   home       where a persistent tensor that is not pinned lies between steps: a slower tier
+//   backing tier   where a persistent tensor that is not pinned lies between steps: a slower tier
 //
 // Walks the kernels in order with transfers that take no time; where the next kernel's operands do not fit, a
 // rule names the tensors that leave. What becomes of that in time (transfers at the last moment or ahead, in

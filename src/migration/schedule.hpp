@@ -1,6 +1,6 @@
-// What a planner decided: for every visit whether the unit is in fast memory or used in its slower home, and
-// for every gap whether it stays in fast memory or leaves. The order of transfers and waiting are for the
-// writer.
+// What a planner decided: for every visit whether the unit is in fast memory or used in its backing tier, and
+// for every idle span whether it stays in fast memory or leaves. The order of transfers and waiting are for
+// the writer.
 #pragma once
 
 #include <vector>
@@ -21,9 +21,9 @@ struct Schedule {
   bool fits = true;              ///< else some kernels' operands exceed the capacity
 };
 
-/// Whether what the unit holds comes from its home for this visit.
+/// Whether what the unit holds comes from its backing tier for this visit.
 bool is_fetched(const Units& units, const Visits& visits, const Schedule& schedule, std::uint32_t visit);
-/// What using the unit in its home during a visit adds to the kernels' time.
+/// What using the unit in its backing tier during a visit adds to the kernels' time.
 Seconds slowdown(const StepView& view, const Units& units, const Visit& visit,
                  const std::vector<Seconds>& slow);
 

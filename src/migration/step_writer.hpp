@@ -1,7 +1,7 @@
 // Turns a residency into a plan, movement by movement; the planner says when each happens.
 //
 // A tensor that left keeps its region in its spill tier until a kernel writes it anew or nobody needs it, so
-// that leaving again costs no second transfer.
+// that a later eviction costs no second transfer.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace terrace {
 
-/// Gaps by the kernel of one of their ends; kNever is left out.
+/// Evictions by the kernel of one of their ends; kNever is left out.
 class EvictionIndex {
  public:
   EvictionIndex(std::span<const Eviction> evictions, std::uint32_t kernels, std::uint32_t Eviction::*end);
@@ -49,7 +49,7 @@ class StepWriter {
   Bytes missing(std::uint32_t kernel) const;
   /// Makes those, runs the kernel and ends all regions that nobody needs any more.
   void run(std::uint32_t kernel);
-  /// Runs it a second time, to have its one output again. pre: its inputs are in fast memory
+  /// Runs it a second time to recompute its one output. pre: its inputs are in fast memory
   void recompute(KernelId kernel);
   /// Restores what the start had.
   Draft finish(PackingEffort effort = kPlanEffort);

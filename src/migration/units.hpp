@@ -16,7 +16,7 @@ namespace terrace::migration {
 /// A kernel that uses a unit.
 struct Touch {
   std::uint32_t kernel;
-  Seconds slow{0};  ///< reading and writing it in the unit's home takes so long
+  Seconds slow{0};  ///< reading and writing it in the unit's backing tier takes so long
 };
 
 struct Unit {

@@ -21,9 +21,9 @@ class VariantChoice {
   /// `asked` outlives this.
   explicit VariantChoice(const PlanRequest& asked);
 
-  /// The same with every such kernel as the variant it runs as; borrows from this.
+  /// The request with every such kernel narrowed to the variant that it runs as; borrows from this.
   PlanRequest request() const;
-  /// From a plan for that request to one for what was asked.
+  /// Turns a plan for that request into one for what was asked.
   void restore(Plan& plan) const;
 
  private:

@@ -14,7 +14,7 @@
 
 namespace terrace::optim {
 
-/// To be asked by one thread, and by none that it runs.
+/// One thread may call this, and none of the threads that it starts.
 class Team {
  public:
   explicit Team(unsigned threads) : is_free_(threads > 1) {}
@@ -57,7 +57,7 @@ class Team {
 
   /// The middle of so much work: its end where a thread would take as long to begin as it saves.
   static std::size_t middle(std::size_t size) { return size < kLeast ? size : size / 2; }
-  /// Likewise of tensors or kernels, by how many edges or configurations are before each.
+  /// Where to cut tensors or kernels in two, by how many edges or configurations are before each.
   template <class Item>
   static std::uint32_t middle(const std::vector<Item>& items, std::size_t size) {
     const auto is_before = [half = middle(size)](const Item& item) { return item.first < half; };
@@ -66,7 +66,7 @@ class Team {
   }
 
  private:
-  /// Edges, configurations or prices: some hundred microseconds.
+  /// Below so many edges, configurations or multipliers (some hundred microseconds) nothing is cut.
   static constexpr std::size_t kLeast = 50'000;
 
   /// None where there is no thread to be had; then none is asked for again.

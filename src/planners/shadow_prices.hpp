@@ -11,7 +11,7 @@
 //                planners, where kernels can use slower memory; elsewhere its solver has no prices
 //   moving plan  any plan that computes everything once, `Bound::moving` (plan/bound_prices.hpp): for all
 //                other plans that do
-//   any plan     the same for plans that compute things again, `Bound::step`
+//   any plan     the same for plans that may recompute values, `Bound::step`
 //
 // Of other tiers. As long as a plan leaves room in one, more of it is worth nothing; else it is not known.
 //

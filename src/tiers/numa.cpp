@@ -52,7 +52,7 @@ Result<void> require_nodes(const TierDescription& description, const std::vector
   return require_memory(description.capacity, description.name);
 }
 
-Result<void> bind(const Mapping& mapping, const NodeRun& run, const std::string& name) {
+Result<void> bind_to_nodes(const Mapping& mapping, const NodeRun& run, const std::string& name) {
   constexpr unsigned kWord = 8 * sizeof(unsigned long);
   std::vector<unsigned long> mask(run.node / kWord + 1);
   mask[run.node / kWord] = 1ul << run.node % kWord;
@@ -88,7 +88,7 @@ Result<std::unique_ptr<Tier>> open_numa_tier(const TierSpec& spec) {
   if (const auto fine = require_nodes(*description, runs); !fine) return fine.error();
   Mapping mapping = map_pages(*description);
   for (const NodeRun& run : runs) {
-    if (const auto bound = bind(mapping, run, description->name); !bound) return bound.error();
+    if (const auto bound = bind_to_nodes(mapping, run, description->name); !bound) return bound.error();
   }
   populate_pages(mapping, *description);
   return std::unique_ptr<Tier>(std::make_unique<MemoryTier>(std::move(*description), std::move(mapping)));

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "pipeline/fast_budget.hpp"
 #include "plan/reach.hpp"
+#include "record/outside_planner.hpp"
 #include "terrace/error.hpp"
 #include "train/adjuster.hpp"
 #include "train/synthetic_data.hpp"
@@ -92,6 +93,7 @@ struct Session::State {
   Result<void> have_plan();
   Result<void> have_proof();
   Result<void> require_budget(const Plan& given) const;
+  Result<Program> compiled() const;
   Result<void> have_trainer();
   Result<void> start_in_memory();
   Result<void> start_planned();
@@ -101,7 +103,9 @@ struct Session::State {
 
 /// Reads what costs nothing to read, so that a slip of the pen shows before minutes of measuring.
 Result<void> Session::State::check_options() const {
-  if (const auto known = check_planner(options.planner); !known) return known;
+  const auto known = is_outside_planner(options.planner) ? check_outside_planner(options.planner)
+                                                         : check_planner(options.planner);
+  if (!known) return known;
   if (auto valid = validate(graph); !valid) return valid.error();
   if (options.fast.empty()) return {};
   const auto fast = parse_fast_budget(options.fast, Bytes{1U << 30U});
@@ -155,7 +159,9 @@ Result<void> Session::State::have_plan() {
   return in_stage(SessionStage::plan, [&]() -> Result<void> {
     tell(SessionStage::plan,
          fmt::format("planning {} kernels with {}", workload->graph().kernels.size(), options.planner));
-    auto made = make_plan(options.planner, {workload->graph(), workload->machine, *profile, budget});
+    auto made = planner_named(options.planner,
+                              options.stop)({workload->graph(), workload->machine, *profile, budget});
+    if (options.stop.stop_requested()) return stopped_in(SessionStage::plan);
     if (!made) return made.error();
     trim_budget(workload->graph(), workload->machine, *made);
     plan = *std::move(made);
@@ -192,13 +198,18 @@ Result<void> Session::State::have_trainer() {
   return options.fast.empty() && !plan ? start_in_memory() : start_planned();
 }
 
+Result<Program> Session::State::compiled() const {
+  if (workload && workload->here) return workload->program;
+  if (options.backend) return compile(graph, options.backend, options.threads);
+  return compile(graph, options.threads);
+}
+
 /// Neither the machine nor a plan matters where every tensor has a place in memory.
 Result<void> Session::State::start_in_memory() {
   if (auto good = check_options(); !good) return good;
   return in_stage(SessionStage::train, [&]() -> Result<void> {
     tell(SessionStage::compile, fmt::format("compiling {} kernels", graph.kernels.size()));
-    auto program =
-        workload && workload->here ? Result<Program>(workload->program) : compile(graph, options.threads);
+    auto program = compiled();
     if (!program) return program.error();
     tell(SessionStage::train, "taking memory and setting the weights");
     auto started = Trainer::start(*std::move(program), options.trainer);

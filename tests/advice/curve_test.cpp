@@ -6,6 +6,7 @@
 #include "plan/reach.hpp"
 #include "planners/advice.hpp"
 #include "planners/baseline_rig.hpp"
+#include "support/long_tests.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
 #include "terrace/simulate.hpp"
@@ -13,7 +14,7 @@
 namespace terrace {
 namespace {
 
-constexpr int kCases = 30;
+std::uint64_t cases() { return few_or_all<std::uint64_t>(8, 30); }
 
 AdviceRequest advice(const Planned& on, const std::string& planner) {
   AdviceRequest made{on.graph, on.machine, on.profile, {}, planner};
@@ -40,7 +41,7 @@ std::vector<Bytes> tenths(Bytes peak) {
 }
 
 TEST(AdviceCurve, HasAVerifiedPlanWithinEveryBudget) {
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(); ++seed) {
     SCOPED_TRACE(seed);
     const Planned asked = random_case(seed);
     Adviser adviser(advice(asked, "next-use"));
@@ -57,7 +58,7 @@ TEST(AdviceCurve, HasAVerifiedPlanWithinEveryBudget) {
 
 TEST(AdviceCurve, NeverHasALongerStepOrALargerBoundWithMoreMemory) {
   int would_be_longer = 0;
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(); ++seed) {
     SCOPED_TRACE(seed);
     const Planned asked = random_case(seed);
     Adviser adviser(advice(asked, "lru"));
@@ -203,7 +204,7 @@ bool beats(double cost, Seconds step, double other_cost, Seconds other_step) {
 
 TEST(AdviceFrontier, HoldsExactlyWhatNothingBeats) {
   int beaten = 0;
-  for (std::uint64_t seed = 0; seed < kCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases(); ++seed) {
     SCOPED_TRACE(seed);
     const Planned asked = random_case(seed);
     AdviceRequest request = advice(asked, "first-touch");

@@ -6,6 +6,7 @@
 #include "bounds/curve.hpp"
 #include "planners/autotm/solver/fast.hpp"
 #include "planners/baseline_rig.hpp"
+#include "support/long_tests.hpp"
 
 namespace terrace {
 namespace {
@@ -70,7 +71,8 @@ TEST(ShadowPrices, OfAProgramsMemoryAreTheSlopeOfItsBound) {
                                                           {"autotm-sync", Formulation::synchronous},
                                                           {"autotm-async", Formulation::asynchronous}};
   int compared = 0;
-  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+  const auto cases = few_or_all<std::uint64_t>(25, 60);
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
     const autotm::Problem problem(seed, 10);
     const PlanRequest request = problem.request();
     if (!request.machine.tiers[1].addressable) continue;
@@ -93,7 +95,7 @@ TEST(ShadowPrices, OfAProgramsMemoryAreTheSlopeOfItsBound) {
       }
     }
   }
-  EXPECT_GT(compared, 20) << "hardly any case in which memory is worth something";
+  EXPECT_GT(compared, few_or_all(8, 20)) << "hardly any case in which memory is worth something";
 }
 
 /// Tensors of which many fit, so that a little memory changes no kernel's choices, and links that are busy
@@ -116,7 +118,7 @@ autotm::Problem of_small_tensors(std::uint64_t seed) {
 
 TEST(BoundCurve, CarriesPricesFromOneBudgetToAnother) {
   int better = 0;
-  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+  for (std::uint64_t seed = 0; seed < few_or_all<std::uint64_t>(16, 20); ++seed) {
     SCOPED_TRACE(seed);
     autotm::Problem problem = of_small_tensors(seed);
     const Bytes little = problem.budget[0], more = little + little / 5;
@@ -139,10 +141,10 @@ TEST(BoundCurve, CarriesPricesFromOneBudgetToAnother) {
 }
 
 /// The line of the prices is below the step of every plan in less memory, and near the bounds on either side.
-void expect_slope(PricedBy by, int at_least, const std::vector<const char*>& planners) {
+void expect_slope(PricedBy by, std::uint64_t cases, int at_least, const std::vector<const char*>& planners) {
   constexpr double rounding = 0.05;
   int compared = 0;
-  for (std::uint64_t seed = 0; seed < 15; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
     SCOPED_TRACE(seed);
     autotm::Problem problem = of_small_tensors(seed);
     const auto at = [&](Bytes capacity) {
@@ -166,11 +168,12 @@ void expect_slope(PricedBy by, int at_least, const std::vector<const char*>& pla
 }
 
 TEST(ShadowPrices, OfMovingPlansMemoryAreTheSlopeOfTheBound) {
-  expect_slope(PricedBy::moving_plan, 5, {"next-use", "prefetch", "sentinel"});
+  expect_slope(PricedBy::moving_plan, few_or_all<std::uint64_t>(5, 15), few_or_all(1, 5),
+               {"next-use", "prefetch", "sentinel"});
 }
 
 TEST(ShadowPrices, OfAnyPlansMemoryAreTheSlopeOfTheBound) {
-  expect_slope(PricedBy::any_plan, 1, {"prefetch", "capuchin", "best"});
+  expect_slope(PricedBy::any_plan, few_or_all<std::uint64_t>(4, 15), 1, {"prefetch", "capuchin", "best"});
 }
 
 /// All wait for every transfer, so a step is shorter by what they take less.

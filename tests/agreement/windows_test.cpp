@@ -3,6 +3,7 @@
 
 #include "agreement/agreement.hpp"
 #include "agreement/draw.hpp"
+#include "support/long_tests.hpp"
 
 namespace terrace::agreement {
 namespace {
@@ -42,7 +43,7 @@ Net::Conv drawn_conv(Draw& draw, std::int64_t inputs) {
 
 TEST(Convolution, AgreesForAnyWindow) {
   Draw draw(1);
-  for (int done = 0; done < 40 * stress_factor();) {
+  for (int done = 0; done < few_or_all(14, 40) * stress_factor();) {
     const Shape image = draw.image();
     const Net::Conv conv = drawn_conv(draw, image[1]);
     if (!fits(image, conv)) continue;
@@ -60,7 +61,7 @@ TEST(Convolution, AgreesForAnyWindow) {
 /// Wide enough for Winograd's algorithm, with images that are no whole number of its tiles.
 TEST(Convolution, AgreesWithWideSquareFilters) {
   Draw draw(5);
-  for (int done = 0; done < 12 * stress_factor();) {
+  for (int done = 0; done < few_or_all(4, 12) * stress_factor();) {
     const Shape image{draw.between(1, 3), 16 * draw.between(1, 4), draw.between(3, 19), draw.between(3, 19)};
     Net::Conv conv;
     conv.kernel = {3, 3};
@@ -86,7 +87,7 @@ bool leaves_something(const Shape& image, const Net::Conv& conv) {
 
 TEST(TransposedConvolution, AgreesForAnyWindow) {
   Draw draw(2);
-  for (int done = 0; done < 30 * stress_factor();) {
+  for (int done = 0; done < few_or_all(10, 30) * stress_factor();) {
     const Shape image = draw.image();
     const Net::Conv conv = drawn_conv(draw, image[1]);
     if (!leaves_something(image, conv)) continue;
@@ -131,7 +132,7 @@ bool fits(const Shape& image, const Net::Pool& pool) {
 
 void expect_pools_agree(Value (Net::*pool)(Value, const Net::Pool&), std::uint64_t seed) {
   Draw draw(seed);
-  for (int done = 0; done < 25 * stress_factor();) {
+  for (int done = 0; done < few_or_all(9, 25) * stress_factor();) {
     const Shape image = draw.image();
     const Net::Pool options = drawn_pool(draw);
     if (!fits(image, options)) continue;

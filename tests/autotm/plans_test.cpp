@@ -1,6 +1,7 @@
 // From solutions to plans: what the programs say is what the verifier and the simulator see.
 #include "autotm/written.hpp"
 #include "support/graph_by_hand.hpp"
+#include "terrace/bounds.hpp"
 
 namespace terrace::autotm {
 namespace {

@@ -41,11 +41,13 @@ TEST(ProcessorBackend, RefusesOperationsThatItDoesNotHave) {
   Graph graph = one_relu();
   graph.kernels[0].operation = "acme.relu";
   EXPECT_EQ(refusal(graph),
-            "kernel relu is not an operation this engine has: such graphs can be planned and simulated, not "
-            "run");
+            "kernel " + graph.kernels[0].name +
+                " is not an operation this engine has: such graphs can be planned and simulated, not "
+                "run");
   graph.kernels[0].operation = "relu";
   graph.kernels[0].attributes.set("slope", 0.5);
-  EXPECT_EQ(refusal(graph), "relu has the attribute slope, which relu does not take: it has none");
+  EXPECT_EQ(refusal(graph),
+            graph.kernels[0].name + " has the attribute slope, which relu does not take: it has none");
 }
 
 }  // namespace

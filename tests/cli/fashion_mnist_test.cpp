@@ -2,10 +2,10 @@
 // where they are missing, the program's own sentence says so and the test fails with it.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
+#include "support/long_tests.hpp"
 
 namespace terrace {
 namespace {
@@ -46,7 +46,7 @@ TEST_F(FashionMnist, RefusesABatchOfMoreThanAllPictures) {
 }
 
 TEST_F(FashionMnist, LongTrainingReaches90Percent) {
-  if (std::getenv("TERRACE_LONG") == nullptr) GTEST_SKIP() << "takes minutes: set TERRACE_LONG=1";
+  if (!long_tests()) GTEST_SKIP() << "takes minutes: set TERRACE_LONG=1";
   const auto json =
       trained("convnet --batch 128 --steps 1400 --learning-rate 0.003 --schedule cosine --evaluate");
   ASSERT_TRUE(json.contains("test_accuracy"));

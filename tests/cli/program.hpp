@@ -19,8 +19,9 @@ struct Outcome {
 
 class Program : public testing::Test {
  protected:
-  Outcome run(const std::string& arguments) {
-    const std::string command = "cd " + work().string() + " && " TERRACE_PROGRAM " " + arguments + " > " +
+  /// On a busy computer any command may take long: stages are said only where a test asks for them.
+  Outcome run(const std::string& arguments, const std::string& environment = "TERRACE_PROGRESS=off") {
+    const std::string command = "cd " + work().string() + " && " + environment + " " TERRACE_PROGRAM " " + arguments + " > " +
                                 (tree_.path() / "out").string() + " 2> " + (tree_.path() / "err").string();
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, tree_.read("out"), tree_.read("err")};

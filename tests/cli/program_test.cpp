@@ -17,7 +17,9 @@ using test::Program;
 TEST_F(Program, PrintsItsVersion) {
   const Outcome outcome = run("--version");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, "terrace " TERRACE_VERSION "\n");
+  EXPECT_TRUE(outcome.out.starts_with("terrace " TERRACE_VERSION " (commit ")) << outcome.out;
+  EXPECT_NE(outcome.out.find("; with "), std::string::npos) << outcome.out;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
 }
 
 TEST_F(Program, PrintsItsHelpWhenAskedAndWhenAskedNothing) {
@@ -27,6 +29,25 @@ TEST_F(Program, PrintsItsHelpWhenAskedAndWhenAskedNothing) {
   EXPECT_EQ(asked.out, alone.out);
   EXPECT_NE(asked.out.find("doctor"), std::string::npos);
   EXPECT_NE(run("doctor --help").out.find("--path DIR"), std::string::npos);
+}
+
+TEST_F(Program, SaysItsStagesToAFileWhenItTakesLong) {
+  tree_.write("work/slow.py", "import sys, time\nsys.stdin.read()\ntime.sleep(1.5)\nsys.exit('no')\n");
+  const std::string command = "plan mlp --machine v100-pcie3 --planner 'exec:python3 slow.py'";
+  const Outcome outcome = run(command, "TERRACE_PROGRESS=on");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("building the graph of mlp\n"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("kernels with exec:python3 slow.py\n"), std::string::npos) << outcome.err;
+  EXPECT_EQ(run("graph mlp -o g.json", "TERRACE_PROGRESS=on").err, "") << "it takes no second";
+}
+
+TEST_F(Program, AsksForThePercentThatWasLeftOut) {
+  expect_complaint("plan mlp --fast 20", "'20' is 20 bytes: did you mean 20%?");
+  expect_complaint("compare mlp --fast 20%,40", "did you mean 40%?");
+}
+
+TEST_F(Program, TellsItsExitCodesInItsHelp) {
+  EXPECT_NE(run("--help").out.find("130 interrupted"), std::string::npos);
 }
 
 TEST_F(Program, NamesWhatItDoesNotKnow) {

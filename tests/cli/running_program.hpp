@@ -32,6 +32,7 @@ class RunningProgram {
       dup2(open(out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDOUT_FILENO);
       dup2(ends[1], STDERR_FILENO);
       close(ends[0]), close(ends[1]);
+      setenv("TERRACE_PROGRESS", "off", 1);
       execv(TERRACE_PROGRAM, words.data());
       _exit(127);
     }

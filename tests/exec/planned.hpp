@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/processor.hpp"
 #include "exec/nets.hpp"
 #include "exec/spill_plan.hpp"
 #include "exec/store.hpp"
@@ -70,7 +71,7 @@ inline Store kept_in_slow_tier(const Graph& graph, const Machine& machine, const
     plan.start.push_back({{i}, {1}, offset.count});
     offset += round_up(graph.tensors[i].bytes, machine.tiers[1].granularity);
   }
-  return {graph, machine, plan, tiers};
+  return {**processor_backend(), graph, machine, plan, tiers};
 }
 
 inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {

@@ -225,7 +225,7 @@ TEST(Differentiation, FitsEveryOperandOfMatmul) {
       const auto products = kernels_of(net.graph(), Operation::matmul);
       ASSERT_EQ(products.size(), 3U);
       for (const Kernel* kernel : products) {
-        const auto& [transpose_a, transpose_b, scale] = std::get<MatmulAttributes>(kernel->attributes);
+        const auto [transpose_a, transpose_b, scale] = attributes_as<MatmulAttributes>(*kernel);
         const Shape &l = kernel->inputs[0].shape, &r = kernel->inputs[1].shape, &o = kernel->outputs[0].shape;
         EXPECT_EQ(l[transpose_a ? 1 : 2], r[transpose_b ? 2 : 1]);
         EXPECT_EQ(o, (Shape{2, l[transpose_a ? 2 : 1], r[transpose_b ? 1 : 2]}));

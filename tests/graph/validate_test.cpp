@@ -115,6 +115,7 @@ TEST(Validate, LeavesOperationsItDoesNotKnowToTheirBackend) {
   EXPECT_EQ(fault([](Graph& g) {
               g.kernels[0].operation = "acme.relu";
               g.kernels[0].inputs.clear();
+              g.kernels[0].in_place.clear();
               g.kernels[0].attributes = {{"anything", std::string("goes")},
                                          {"sizes", std::vector<std::int64_t>{3, 1}}};
             }),
@@ -122,7 +123,11 @@ TEST(Validate, LeavesOperationsItDoesNotKnowToTheirBackend) {
 }
 
 TEST(Validate, ChecksOperations) {
-  EXPECT_EQ(fault([](Graph& g) { g.kernels[0].inputs.clear(); }), "relu has 0 inputs, but relu reads (x)");
+  EXPECT_EQ(fault([](Graph& g) {
+              g.kernels[0].inputs.clear();
+              g.kernels[0].in_place.clear();
+            }),
+            "relu has 0 inputs, but relu reads (x)");
   EXPECT_EQ(fault([](Graph& g) { g.kernels[0].outputs.push_back(g.kernels[1].outputs[0]); }),
             "relu has 2 outputs, but relu writes (y)");
   EXPECT_EQ(fault([](Graph& g) { g.kernels[0].attributes = to_attributes(Window{}); }),

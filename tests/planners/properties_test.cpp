@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/random.hpp"
+#include "support/long_tests.hpp"
 #include "support/plan_interpreter.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
@@ -16,10 +17,12 @@
 namespace terrace {
 namespace {
 
-/// `best` asks many others, and would take minutes in a build for finding mistakes.
-constexpr std::uint64_t kCases = 150, kFewCases = 40;
+/// `best` asks many others, so that each of its cases takes as long as many of theirs.
+std::uint64_t cases_of_best() { return few_or_all<std::uint64_t>(12, 40); }
 
-std::uint64_t cases_for(std::string_view planner) { return planner == "best" ? kFewCases : kCases; }
+std::uint64_t cases_for(std::string_view planner) {
+  return planner == "best" ? cases_of_best() : few_or_all<std::uint64_t>(50, 150);
+}
 
 /// Those that search are given small graphs, and here they need not come close to the best.
 bool is_search(std::string_view planner) { return planner.starts_with("autotm"); }
@@ -150,7 +153,7 @@ TEST(MakePlan, SuggestsWhatAMisspeltPlannerMayMean) {
 TEST(MakePlan, FindsNoFasterPlanByOneOfThePlannersThatBestAsks) {
   std::set<std::string_view> winners;
   int faster = 0;
-  for (std::uint64_t seed = 0; seed < kFewCases; ++seed) {
+  for (std::uint64_t seed = 0; seed < cases_of_best(); ++seed) {
     const Case given(seed);
     const Seconds best = make_plan("best", given.request()).value().prediction.step;
     Seconds fastest = Seconds::max();

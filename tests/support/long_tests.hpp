@@ -9,7 +9,10 @@ namespace terrace {
 
 inline bool long_tests() { return std::getenv("TERRACE_LONG") != nullptr; }
 
-/// The number of cases to look at: `few` usually, `all` in long tests.
-inline int few_or_all(int few, int all) { return long_tests() ? all : few; }
+/// How many cases to look at: `few` usually, `all` in long tests.
+template <typename Number>
+Number few_or_all(Number few, Number all) {
+  return long_tests() ? all : few;
+}
 
 }  // namespace terrace

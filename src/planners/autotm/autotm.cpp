@@ -26,7 +26,8 @@ bool counts_exactly(const Machine& machine, const Instance& instance) {
 }
 
 constexpr int kAttempts = 8;
-/// Of prices: enough for a percent in most networks, and less than a second for small graphs.
+/// How many iterations the fast solver takes: enough for one percent in most networks, and under a second for
+/// small graphs.
 constexpr std::uint64_t kIterations = 20'000;
 
 std::string name_of(Formulation formulation) {

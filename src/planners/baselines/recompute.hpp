@@ -1,4 +1,4 @@
-// Which tensors can be computed again at the end of a stretch without a use, and what has to stay for it.
+// Which tensors can be recomputed at the end of a stretch without a use, and what has to stay for it.
 #pragma once
 
 #include <utility>
@@ -12,10 +12,10 @@ class Recompute {
  public:
   Recompute(const PlanRequest& request, const StepUses& uses);
 
-  /// The kernel that makes the tensor again, if it writes nothing else and what it reads is, then, in fast
+  /// The kernel that can recompute the tensor, if it writes nothing else and what it reads is, then, in fast
   /// memory and as it was. Else none.
   KernelId producer(const Absence& absence) const;
-  /// Whether nothing that was chosen to be computed again needs the tensor meanwhile.
+  /// Whether nothing that was chosen to be recomputed needs the tensor meanwhile.
   bool may_leave(const Absence& absence) const;
 
   void leaves(const Absence& absence);

@@ -10,7 +10,7 @@ namespace terrace {
 /// back one layer ahead of its first use backward; all else stays. Fails with the bytes missing even so.
 Result<Plan> plan_vdnn(const PlanRequest& request);
 /// Capuchin: swaps what its kernels' measured times hide completely, the most time to spare first; beyond
-/// that, computes again or swaps in plain view, whichever saves more bytes for its time.
+/// that, recomputes or swaps in plain view, whichever saves more bytes for its time.
 Result<Plan> plan_capuchin(const PlanRequest& request);
 /// SwapAdvisor: a genetic search over which stretches are out, when they are left and how far ahead fetches
 /// start; simulated time is the fitness. The option `generations` bounds it; 0 takes the start of the search.

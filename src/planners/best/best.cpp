@@ -21,19 +21,20 @@
 namespace terrace {
 namespace {
 
-/// Shares of fast memory; which is best depends on how transfers and kernels meet.
+/// Shares of fast memory that are kept free for transfers. Which is best depends on how transfers and kernels
+/// meet.
 constexpr double kReserves[] = {0.02, 0, 0.1};
 
-/// Kernels. Beyond, they plan for many seconds.
+/// Up to how many kernels these planners are asked: beyond that they take many seconds.
 constexpr std::size_t kLargeForCapuchin = 2000, kLargeForAutoTm = 3000;
 
-/// Of AutoTM's prices: with the first placement. The clock is not asked, so the plan is the same everywhere.
+/// How many iterations AutoTM has: enough for its first placement. The plan is the same on every computer.
 const char* const kAutoTmIterations = "300";
 
-/// To everything in fast memory: nothing else is tried.
+/// A plan this close to the time with everything in fast memory is good enough: nothing else is tried.
 constexpr double kClose = 1e-3;
 
-/// Where movement alone is so much slower than making things again, it is not tried further.
+/// Where movement alone is so much slower than with recomputation, it is not tried further.
 constexpr double kMuchSlower = 1.05;
 
 /// How many plans are tried at most.
@@ -42,16 +43,16 @@ constexpr std::uint64_t kMostPriced = 8, kMostRecomputed = 20;
 /// How many choices are estimated for each that is tried.
 constexpr std::uint64_t kEstimates = 8;
 
-/// How plans of its own are made.
-constexpr std::string_view kPriced = "along the bound's prices",
-                           kRecomputed = "along the bound's prices, with things made again";
+/// How this planner's own plans are made, as the remark of a plan says it.
+constexpr std::string_view kPriced = "guided by the bound's multipliers",
+                           kRecomputed = "guided by the bound's multipliers, with recomputation";
 
-/// The fastest plan so far, by the simulator.
+/// Keeps the plan that is fastest in the simulator.
 class Fastest {
  public:
   Fastest(const PlanRequest& request, const KernelClock& clock) : request_(request), clock_(clock) {}
 
-  /// Made this way. Returns whether it is faster than all before.
+  /// `how` it was made is for the remark. Returns whether it is faster than all before.
   bool offer(Result<Plan> plan, std::string_view how) {
     if (!plan) {
       if (!reason_) reason_ = plan.error();
@@ -72,7 +73,7 @@ class Fastest {
     return true;
   }
 
-  /// Without a plan for ever.
+  /// As long as there is no plan, its step is endless.
   Seconds step() const { return plan_ ? step_ : Seconds::max(); }
   bool is_close_to(Seconds least) const { return plan_ && step_ <= (1 + kClose) * least; }
 
@@ -92,7 +93,7 @@ class Fastest {
   std::uint64_t plans_ = 0;
 };
 
-/// A step that makes some things again.
+/// Plans a step with some recomputation.
 class RecomputePlanning {
  public:
   explicit RecomputePlanning(best::RecomputeRewrite step)
@@ -113,7 +114,7 @@ class RecomputePlanning {
   best::GuidedPlanning planning_;
 };
 
-/// Looks for the best choice of what is made again: one for each size of segments, then around the best.
+/// Looks for the best choice of what is recomputed: one for each size of segments, then around the best.
 class RecomputeSearch {
  public:
   RecomputeSearch(const PlanRequest& request, const best::GuidedPlanning& priced, Fastest& fastest)
@@ -138,7 +139,7 @@ class RecomputeSearch {
   }
 
  private:
-  /// Of all that could be discarded.
+  /// By how much the share of discarded bytes changes from one try to the next, at first and at last.
   static constexpr double kFirstStep = 1.0 / 16, kLastStep = 1.0 / 200;
 
   bool is_late() const { return request_.stop.stop_requested(); }
@@ -175,7 +176,7 @@ class RecomputeSearch {
   std::unique_ptr<RecomputePlanning> chosen_;
 };
 
-/// Plans that make nothing again, of the first recipe or of all others.
+/// Offers plans without recomputation, of these recipes.
 void offer_priced(const PlanRequest& request, const best::GuidedPlanning& priced, std::uint64_t first,
                   std::uint64_t end, Fastest& fastest) {
   for (std::uint64_t i = first; i < end && !request.stop.stop_requested(); ++i) {

@@ -1,5 +1,5 @@
-// The planner `best`: plans along the prices of the bound, asks other planners, too, and takes the plan with
-// which the simulator is fastest. What it does and reaches: docs/planners/best.md.
+// The planner `best`: plans guided by the bound's multipliers, asks other planners, too, and takes the plan
+// with which the simulator is fastest. What it does and reaches: docs/planners/best.md.
 #pragma once
 
 #include "terrace/planner.hpp"

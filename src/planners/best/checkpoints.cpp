@@ -53,7 +53,8 @@ void Checkpoints::find_peak() {
   }
 }
 
-/// What forward kernels alone write. Over the longest of its gaps; what has none is not needed backward.
+/// Candidates are what forward kernels alone write, over the longest time between two uses. What has no such
+/// time is not needed backward.
 void Checkpoints::find_candidates() {
   const Graph& graph = request_.graph;
   const auto all = uses_by_tensor(graph, uses_);
@@ -114,7 +115,7 @@ void Checkpoints::find_leaders() {
   }
 }
 
-/// A kernel's time counts for the leader. What is not needed backward is made for what is.
+/// A kernel's time counts for the leader. What is not needed backward is recomputed for what is.
 void Checkpoints::price_making() {
   const Graph& graph = request_.graph;
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
@@ -153,7 +154,7 @@ void Checkpoints::price_keeping(const bounds::Multipliers& multipliers) {
   }
 }
 
-/// In the order of their prices; of one price what is away for longest.
+/// Sorts by what recomputing costs against keeping; among equals what is away for longest comes first.
 void Checkpoints::find_amounts() {
   std::vector<Candidate*> order;
   double all = 0, bytes = 0;
@@ -175,7 +176,7 @@ void Checkpoints::find_amounts() {
   }
 }
 
-/// By kernel: whether a segment begins there. The least bytes that are used beyond cuts.
+/// Says for each kernel whether a segment begins there, so that the fewest bytes are used beyond cuts.
 std::vector<bool> Checkpoints::cuts(const Choice& choice) const {
   const std::uint32_t end = candidates_.empty() ? 0 : candidates_.back().made + 1;
   std::vector<double> made(end + 1), beyond(end + 1), cost(end + 1);
@@ -200,7 +201,7 @@ std::vector<bool> Checkpoints::cuts(const Choice& choice) const {
   return cut;
 }
 
-/// What is discarded: no checkpoints, nor what the last of several segments makes, which is needed at once.
+/// Discards neither checkpoints nor what the last of several segments makes, which is needed at once.
 std::vector<const Checkpoints::Candidate*> Checkpoints::within(const Choice& choice) const {
   const std::vector<bool> cut = cuts(choice);
   std::vector<std::uint32_t> cuts_before{0};

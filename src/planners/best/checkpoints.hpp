@@ -1,11 +1,11 @@
-// Which tensors are discarded after forward and made again before they are needed backward.
+// Which tensors are discarded after the forward pass and recomputed before the backward pass needs them.
 //
-//   segment      kernels of the forward pass between two cuts, whose tensors are made again together
+//   segment      kernels of the forward pass between two cuts, whose tensors are recomputed together
 //   checkpoint   what is used beyond a cut: it is kept, or moved, as any tensor
 //
-// Dropped first is what kernels make in the least time for what it would cost to keep or move it, by the
-// prices of the bound. All that a segment makes again is there at once, so segments are cut where they would
-// make too much, with the least bytes of checkpoints.
+// First to be discarded is what takes kernels the least time against what keeping or moving it costs, by the
+// multipliers of the bound. All that a segment recomputes is there at once, so segments are cut where they
+// would make too much, with the least bytes of checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,19 @@ namespace terrace::best {
 
 class Checkpoints {
  public:
-  /// Borrows all but the prices, which are of the problem, and that of the request.
+  /// Borrows all but the multipliers. The problem is that of the request, the multipliers are of the problem.
   Checkpoints(const PlanRequest& request, const StepUses& uses, const bounds::Problem& problem,
               const bounds::Multipliers& multipliers);
   Checkpoints(const Checkpoints&) = delete;
 
   struct Choice {
     double segment = 0;  ///< bytes that a segment makes at most
-    double amount = 0;   ///< of all bytes worth dropping, the share that is, unless it is a checkpoint
+    double amount = 0;   ///< the share of all bytes worth discarding that is, unless it is a checkpoint
     double step = 0;     ///< seconds, by a rough estimate
   };
   /// About so many or fewer, the least step first. None where everything fits.
   std::vector<Choice> choices(std::uint64_t count) const;
-  /// By tensor.
+  /// Returns one window for each tensor.
   std::vector<DiscardWindow> discarded(const Choice& choice) const;
 
  private:
@@ -41,9 +41,9 @@ class Checkpoints {
     std::uint32_t made = 0;  ///< the first kernel that writes it
     double bytes = 0;
     const Candidate* leader = nullptr;  ///< another output of its kernel that is discarded or kept with it
-    double making = 0;                  ///< seconds, with what only that needs
-    double keeping = 0;                 ///< seconds, with those it leads
-    double amount = 2;                  ///< the least of a choice that drops it; above 1: none does
+    double making = 0;                  ///< seconds to recompute it, with what only that needs
+    double keeping = 0;                 ///< seconds to keep or move it, with those it leads
+    double amount = 2;                  ///< the least amount of a choice that discards it; above 1: none does
     bool is_saved() const { return window.until != kNever; }
     bool is_discarded_at(std::uint32_t kernel) const {
       return window.after < kernel && kernel < window.until;

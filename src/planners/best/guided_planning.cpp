@@ -15,16 +15,16 @@ using migration::Unit;
 namespace {
 
 constexpr std::size_t kLargeGraph = 3000;
-/// With less and less room, until packed regions fit.
+/// How often a draft is made with less room, until its packed regions fit.
 constexpr int kAttempts = 4;
-/// From the prices to the truth.
+/// How far each sweep trusts the multipliers: the first most, the last looks at true costs alone.
 constexpr double kRound[] = {1.1, 1, 1, 0.9, 0.5, 0};
-/// Of fast memory: such tensors are many, matter little, and choose in the first sweep only.
+/// Tensors below this share of fast memory are many and matter little: they choose in the first sweep only.
 constexpr double kSmall = 1e-5;
-/// In uses of tensors.
+/// How much work may go into multipliers and plans, counted in uses of tensors.
 constexpr std::uint64_t kPriceWork = 1'000'000, kRoughWork = 400'000, kLeastPrices = 30, kMostPrices = 150;
 constexpr std::uint64_t kTryWork = 100'000;
-/// Few of them find nothing in a large graph.
+/// Exchanges are left out of large graphs, where few of them find nothing.
 constexpr std::uint64_t kExchangeWork = 2'000'000, kLeastExchanges = 100, kMostExchanges = 2000;
 
 bounds::Multipliers prices_of(const bounds::Problem& problem, MultiplierEffort pricing) {
@@ -35,7 +35,7 @@ bounds::Multipliers prices_of(const bounds::Problem& problem, MultiplierEffort p
   return ascent.multipliers();
 }
 
-/// Each tensor alone but those that lie side by side, which never leave.
+/// Every tensor is a unit of its own, but those that lie side by side are one, which never leaves.
 migration::Units units_of(const migration::StepView& view, std::span<const TensorId> side_by_side) {
   migration::Units units = make_units(view, migration::Grouping::off, migration::ShortLived::as_others);
   if (side_by_side.empty()) return units;
@@ -85,7 +85,7 @@ GuidedPlanning::GuidedPlanning(const PlanRequest& request, MultiplierEffort pric
   time_copies();
 }
 
-/// To where it is when it is not in fast memory.
+/// Times the copies of each tensor to and from its backing tier.
 void GuidedPlanning::time_copies() {
   for (std::size_t t = 0; t < copies_.size(); ++t) {
     const Unit& unit = units_.all[units_.of[problem_.tensors[t].id.index]];
@@ -139,7 +139,7 @@ void GuidedPlanning::add_unit(std::uint32_t u, const Placement& placement, Sched
   }
 }
 
-/// The room it takes, and the time of kernels that use it in slower memory.
+/// Books the room that a unit takes, and the time of kernels that use it in slower memory.
 void GuidedPlanning::book(std::uint32_t u, Schedule& schedule) const {
   const Unit& unit = units_.all[u];
   const auto size = static_cast<std::int64_t>(unit.size.count);
@@ -165,7 +165,7 @@ Result<Draft> GuidedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   const bool large = request_.graph.kernels.size() > kLargeGraph;
   const migration::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
-  // Where links are what kernels wait for, what leaves first goes first.
+  // Where kernels wait for links anyway, stores go in the order in which tensors leave.
   const auto stores = problem_.addressable ? migration::Stores::ahead : migration::Stores::when_leaving;
   migration::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
                                     migration::FetchOrder::use, view_.kernels(), stores);

@@ -1,5 +1,5 @@
-// Plans along the prices of the bound: where every tensor is, from prices and sweeps (placement.hpp), put
-// into time by Sentinel's writer with every kernel an interval of its own.
+// Plans guided by the bound's multipliers: they and sweeps decide where every tensor is (placement.hpp), and
+// the migration writer puts that into time, with every kernel an interval of its own.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@
 
 namespace terrace::best {
 
-/// How much is done for good prices: less where a request is one of many.
+/// How much work goes into good multipliers: less where a request is one of many.
 enum class MultiplierEffort { careful, rough };
 
-/// What of the request all its plans share.
+/// What all plans for one request share.
 class GuidedPlanning {
  public:
   /// `side_by_side`: persistent tensors that are in fast memory from step to step, in this order.
@@ -24,13 +24,13 @@ class GuidedPlanning {
     double reserve = 0;  ///< share of fast memory left to transfers on their way
     Order order = Order::largest_first;
     std::uint64_t seed = 0;
-    bool exchanges = true;  ///< tensors that are in each other's way
+    bool exchanges = true;  ///< whether tensors that compete for memory choose in other orders, too
   };
-  /// Where the sweeps fit nothing, as `plan_to_fit` says.
+  /// Falls back on what `plan_to_fit` does where the sweeps fit nothing.
   Result<Plan> plan(const Recipe& recipe) const;
   /// Fails where the sweeps fit nothing; the draft may still need too much.
   Result<Draft> draft(const Recipe& recipe) const;
-  /// How many recipes can be tried in moments: fewer of large graphs.
+  /// How many recipes are worth trying: fewer for large graphs.
   std::uint64_t tries(std::uint64_t most) const;
   const KernelClock& clock() const { return view_.clock; }
   const StepUses& uses() const { return view_.uses; }

@@ -11,28 +11,28 @@ using bounds::Multipliers;
 
 namespace {
 
-/// Of a byte where memory is full, in seconds: more than anything else costs.
+/// What a byte costs where memory is full, in seconds: more than anything else does.
 constexpr double kFull = 1e-3;
 
-/// Of one moment: how many are looked at, and how many choose again at most.
+/// An exchange looks at the largest tensors of one moment, and lets a few of these choose once more.
 constexpr std::size_t kLargeOnes = 12, kExchanged = 5;
-/// Of random shares.
+/// Random numbers between 0 and 1 are drawn in units of one millionth.
 constexpr std::uint64_t kGrain = 1'000'000;
 
-/// How many times as long as a part of a large transfer its copies take, in powers of two.
+/// How many times as long a tensor's copies take as the same bytes in a large transfer, as a power of two.
 int copy_overhead(const bounds::Problem& problem, double bytes, const CopyTime& copy) {
   const double large = bytes * (problem.out.busy + problem.in.busy), time = copy.out + copy.in;
   return time > large && large > 0 ? std::ilogb(time / large) : 0;
 }
 
-/// By kernels, while a link is busy for so long.
+/// The seconds that kernels lose while a link is busy for so long.
 double lost(const bounds::Direction& way, double seconds) {
   return way.busy > 0 ? seconds * way.cost / way.busy : 0;
 }
 
 }  // namespace
 
-/// Adds what a path takes, or takes it away.
+/// Adds what a path uses to the sums of the placement, or takes it away.
 struct Placement::Taker {
   Placement& to;
   double bytes, sign;
@@ -90,7 +90,7 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
     copy_overhead_.push_back(copy_overhead(problem, problem.tensors[t].bytes, copies[t]));
   begin_.push_back(0);
   for (const bounds::BoundKernel& kernel : problem.kernels) begin_.push_back(begin_.back() + kernel.fast);
-  // Fast memory at a price that only what has to be there pays.
+  // Fast memory is so expensive at first that only what has to be there takes it.
   std::fill(own_.operand.begin(), own_.operand.end(), 0.0);
   for (std::uint32_t m = 0; m < problem.moments(); ++m)
     unit_costs_.until[m + 1] = unit_costs_.until[m] + kFull;
@@ -138,7 +138,7 @@ void Placement::settle(std::size_t t, const Multipliers& multipliers, Trust trus
   take(t, 1);
 }
 
-/// The first moment and the one after the last.
+/// The first moment of the tensor's life and the one after the last.
 std::pair<std::uint32_t, std::uint32_t> Placement::life(const BoundTensor& tensor) const {
   const bool always = tensor.persistent || tensor.given;
   const std::uint32_t first = always ? 0 : problem_.uses[tensor.uses].kernel;
@@ -174,7 +174,7 @@ void Placement::list_large() {
   }
 }
 
-/// Every other one by what is lost then.
+/// Half of the moments are drawn evenly, half by how much time is lost at them.
 std::uint32_t Placement::some_moment(SplitMix& random) const {
   const auto any = static_cast<std::uint32_t>(random.below(problem_.moments()));
   const double all = std::accumulate(lost_.begin(), lost_.end(), 0.0);
@@ -201,7 +201,7 @@ void Placement::exchange(std::uint64_t attempts, SplitMix& random) {
   for (std::uint64_t i = 0; i < attempts; ++i) try_again(some_of_one_moment(random));
 }
 
-/// All give up what they have before the first chooses.
+/// All tensors of the set give up what they have before the first chooses.
 void Placement::try_again(const std::vector<std::size_t>& some) {
   const Multipliers none(problem_);
   const double cost_before = cost();
@@ -220,7 +220,7 @@ void Placement::try_again(const std::vector<std::size_t>& some) {
   }
 }
 
-/// At the moments of its life.
+/// Sets what memory costs at the moments of the tensor's life.
 void Placement::price_memory(const BoundTensor& tensor, const Multipliers& multipliers, double trust) {
   const auto [first, end] = life(tensor);
   const double room = capacity_ - tensor.bytes;
@@ -230,7 +230,7 @@ void Placement::price_memory(const BoundTensor& tensor, const Multipliers& multi
   }
 }
 
-/// How much longer copies take than their block has.
+/// How much longer the copies of a block take than its kernels.
 double Placement::exposed(std::uint32_t block) const {
   const double both = out_busy_[block] + in_busy_[block];
   const double shared = both / std::max(1.0, problem_.out.both + problem_.in.both);

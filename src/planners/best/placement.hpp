@@ -1,10 +1,10 @@
-// Where every tensor is when: a choice for each in turn that all together fit in fast memory.
+// Decides where every tensor is at every moment: each chooses in turn, and all together fit in fast memory.
 //
-// Each tensor takes the cheapest path (plan/bound_path.hpp) beside what the others took: memory that is full
+// Each tensor takes the cheapest path (bounds/path.hpp) given what the others took: memory that is full
 // cannot be had, a kernel's slower operands cost what they really add to its time, and a copy costs kernels
-// their loss and, where its block has no time left for it, all it takes. Prices that come with a bound say
+// their loss and, where its block has no time left for it, all it takes. The multipliers of the bound say
 // what else memory and links could be used for; sweeps follow them less and less. What takes most of memory
-// is in the way of what could be better: in the end a few tensors at a time choose again, in other orders.
+// blocks what could be better: in the end a few tensors at a time choose once more, in other orders.
 #pragma once
 
 #include <vector>
@@ -14,12 +14,12 @@
 
 namespace terrace::best {
 
-/// How far a sweep follows the prices: 0 not at all, 1 as they are.
+/// How far a sweep follows the multipliers: 0 not at all, 1 as they are.
 struct Trust {
   double memory = 1, link = 1;
 };
 
-/// How long one tensor's transfers take beside kernels, in seconds: more for a byte where it is small.
+/// How long one tensor's transfers take beside kernels, in seconds. Small tensors take longer for a byte.
 struct CopyTime {
   double out = 0, in = 0;
 };
@@ -33,17 +33,18 @@ class Placement {
   /// for each of its tensors.
   Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity);
 
-  /// Every tensor of so many bytes chooses anew; of one size in random order.
+  /// Every tensor of at least so many bytes chooses anew; tensors of one size do so in random order.
   void sweep(const bounds::Multipliers& multipliers, Trust trust, Order order, SplitMix& random,
              double least = 0);
 
-  /// Seconds of the step, as far as blocks of it tell, and what does not fit at a price above all.
+  /// An estimate of the step in seconds, block by block; bytes that do not fit cost more than anything else.
   double cost() const;
-  /// So many attempts: some tensors of one moment choose again, in another order; what is worse is undone.
+  /// Makes so many attempts in which some tensors of one moment choose in another order; undoes what is
+  /// worse.
   void exchange(std::uint64_t attempts, SplitMix& random);
 
   const bounds::TensorPath& path(std::size_t tensor) const { return paths_[tensor]; }
-  /// In fast memory from step to step.
+  /// Whether it is in fast memory from step to step.
   bool is_pinned(std::size_t tensor) const { return pinned_[tensor]; }
 
  private:
@@ -73,13 +74,13 @@ class Placement {
   bounds::UnitCosts unit_costs_;  ///< of the tensor that chooses
   std::vector<bounds::TensorPath> paths_;
   std::vector<bool> pinned_;
-  std::vector<int> copy_overhead_;                    ///< by tensor: of its copies, for a byte
-  std::vector<std::uint32_t> kernel_of_;              ///< by operand
-  std::vector<double> used_;                          ///< by moment: bytes of fast memory
-  std::vector<double> lost_;                          ///< by moment: seconds of slower operands and waiting
-  std::vector<double> slow_;                          ///< by kernel: seconds of its slower operands
+  std::vector<int> copy_overhead_;        ///< by tensor: how much longer its copies take than large ones do
+  std::vector<std::uint32_t> kernel_of_;  ///< by operand
+  std::vector<double> used_;              ///< by moment: bytes of fast memory
+  std::vector<double> lost_;              ///< by moment: seconds of slower operands and waiting
+  std::vector<double> slow_;              ///< by kernel: seconds of its slower operands
   std::vector<double> kernels_, out_busy_, in_busy_;  ///< by block: seconds
-  std::vector<double> begin_;                         ///< by kernel: when it does, at best
+  std::vector<double> begin_;                         ///< by kernel: when it begins if nothing waits
   double paused_ = 0;                                 ///< seconds of copies that kernels wait for
   std::vector<std::vector<std::uint32_t>> large_;     ///< by moment: the largest tensors of that time
 };

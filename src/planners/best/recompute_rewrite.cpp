@@ -16,7 +16,7 @@ class Marks {
   explicit Marks(std::size_t size) : mark_(size) {}
   void clear() { ++now_; }
   bool has(std::uint32_t index) const { return mark_[index] == now_; }
-  /// Whether it is new.
+  /// Returns whether it was not in the set.
   bool add(std::uint32_t index) {
     if (has(index)) return false;
     mark_[index] = now_;
@@ -100,7 +100,7 @@ class RecomputeRewrite::Rewriting {
     for (const std::uint32_t k : kernels_) run_second_time(k);
   }
 
-  /// What has to be made, and what has to run for it in order. Returns whether that is possible.
+  /// Finds what has to be recomputed, and what has to run for it in order. Returns whether that is possible.
   bool collect(TensorId tensor, std::uint32_t before) {
     kernels_.clear();
     tensors_.clear();
@@ -117,7 +117,7 @@ class RecomputeRewrite::Rewriting {
     return true;
   }
 
-  /// All its values so far, one after the other.
+  /// Adds the kernels that wrote all values of the tensor so far.
   bool collect_tensor(TensorId tensor, std::uint32_t before) {
     const Tensor& what = graph_[tensor];
     if (!in_tensors_.add(tensor.index)) return true;
@@ -162,7 +162,7 @@ class RecomputeRewrite::Rewriting {
     });
   }
 
-  /// So that other things can be made again. Returns whether less is discarded now.
+  /// Keeps what cannot be recomputed, so that other things can. Returns whether less is discarded now.
   bool keep_what_failed() {
     const auto keep = [&](TensorId tensor) {
       return std::exchange(discarded_[tensor.index], DiscardWindow{}) != DiscardWindow{};
@@ -225,7 +225,7 @@ class RecomputeRewrite::Rewriting {
   std::vector<std::uint32_t> first_run_;             ///< by kernel
   std::vector<bool> runs_twice_;                     ///< by kernel
   std::vector<StateRead> state_reads_;
-  // What is being made again.
+  // What is being recomputed:
   std::vector<std::uint32_t> kernels_;
   std::vector<TensorId> tensors_;
   Marks in_kernels_, in_tensors_;
@@ -243,7 +243,7 @@ void RecomputeRewrite::restore(Run& run) const {
   const Kernel& kernel = graph_[run.kernel];
   for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
     if (!is_nowhere(kernel.outputs[i].tensor)) continue;
-    // It is written where it was read.
+    // The kernel writes the tensor where it read it.
     const TensorId tensor = asked_.graph[kernel_of_[run.kernel.index]].outputs[i].tensor;
     const auto read = std::find_if(kernel.inputs.begin(), kernel.inputs.end(), [&](const Operand& input) {
       return tensor_of_[input.tensor.index] == tensor;
@@ -253,7 +253,7 @@ void RecomputeRewrite::restore(Run& run) const {
   run.kernel = kernel_of_[run.kernel.index];
 }
 
-/// Returns whether it means anything.
+/// Returns whether the instruction means anything in the graph asked for.
 bool RecomputeRewrite::restore(Instruction& instruction) const {
   const auto rename = [&](TensorId& tensor) {
     tensor = tensor_of_[tensor.index];

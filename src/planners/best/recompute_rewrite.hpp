@@ -1,12 +1,12 @@
-// A step in which kernels run again, as a graph of its own: a tensor that is discarded has a second one,
+// A step with recomputation, rewritten as a graph of its own: a tensor that is discarded has a second one,
 // which second runs of its kernels make just before it is needed, and which all later uses take. Planners
 // plan it as any other graph; `restore` turns such a plan into one for the graph it comes from.
 //
-// A kernel runs again where it can read what it read before: what is discarded, too, is made again first, in
-// the graph's order, and what was written over since. Nothing runs more than twice.
+// A kernel can be recomputed where it can read what it read before: what was discarded is recomputed first,
+// in the graph's order, and so is what was overwritten since. Nothing runs more than twice.
 //
 // A kernel that changes what outlives the step, as batch normalisation does with its running statistics,
-// reads the old value twice (old_values.hpp). Here its first run only reads it, and writes to nowhere.
+// reads the old value twice (state_snapshots.hpp). Here its first run only reads it, and writes to nowhere.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace terrace::best {
 
-/// When a tensor is not kept: after the kernel `after`, until it is made again for the kernel `until`; where
+/// When a tensor is not kept: after the kernel `after`, until it is recomputed for the kernel `until`; where
 /// that is kNever, only for other tensors that are made from it. With no `after` it is kept.
 struct DiscardWindow {
   std::uint32_t after = kNever, until = kNever;
@@ -26,13 +26,13 @@ struct DiscardWindow {
 
 class RecomputeRewrite {
  public:
-  /// `discarded`: by tensor. What cannot be made again is kept. Borrows the request.
+  /// `discarded`: by tensor. What cannot be recomputed is kept. Borrows the request.
   RecomputeRewrite(const PlanRequest& request, const StepUses& uses, std::vector<DiscardWindow> discarded);
 
   PlanRequest request() const {
     return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options, asked_.stop};
   }
-  /// The one of the graph asked for.
+  /// The kernel of the graph asked for that this one stands for.
   KernelId kernel_of(KernelId kernel) const { return kernel_of_[kernel.index]; }
   std::size_t recomputations() const { return graph_.kernels.size() - asked_.graph.kernels.size(); }
   /// Persistent tensors that have to be in fast memory from step to step, side by side in this order.

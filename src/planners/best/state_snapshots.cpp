@@ -81,7 +81,7 @@ class StateSnapshots::Writing {
  private:
   void add(Instruction instruction) { draft_.plan.instructions.push_back(std::move(instruction)); }
 
-  /// And takes room there beside all else.
+  /// Finds a slower tier with room for the snapshots beside all else, and takes that room.
   Result<void> find_tier() {
     const Machine& machine = request_.machine;
     for (std::uint32_t i = 1; i < machine.tiers.size(); ++i) {
@@ -127,7 +127,7 @@ class StateSnapshots::Writing {
     }
   }
 
-  /// What lies side by side travels together.
+  /// Copies what lies side by side in one transfer.
   std::vector<std::uint32_t> copy(const Group& group, TierId from, TierId to) {
     std::vector<std::uint32_t> tickets;
     std::vector<TensorId> together;

@@ -1,6 +1,6 @@
-// Values that a kernel changes and, when it runs again, reads once more as they were: the running statistics
-// of a batch normalisation. They stay in fast memory side by side; what they were is written to slower memory
-// before the first run and brought back before the second, many in one transfer.
+// State that a kernel changes and, when it is recomputed, has to read as it was before: the running
+// statistics of a batch normalisation. It stays in fast memory side by side; a snapshot of it is written to
+// slower memory before the first run and brought back before the second, many in one transfer.
 #pragma once
 
 #include <cstdint>
@@ -27,14 +27,15 @@ class StateSnapshots {
   /// Fails where no slower tier has room for them.
   Result<void> add_to(Draft& draft, const PlanRequest& request) const;
 
-  /// Whether the machine has a place for them at all.
+  /// Whether the machine has a tier that can hold snapshots at all.
   static bool possible(const Machine& machine);
 
  private:
   /// What is written before one kernel and brought back before another.
   struct Group {
-    std::uint32_t begin, save;     ///< kernels before which they begin to be written, and are
-    std::uint32_t restore, until;  ///< kernels after which they come back, and before which they did
+    std::uint32_t begin, save;  ///< kernels before which the snapshot begins to be written, and is done
+    std::uint32_t restore,
+        until;  ///< kernels after which it begins to come back, and before which it is done
     std::vector<std::uint32_t> places = {};  ///< in tensors_, ascending
   };
   class Writing;

@@ -70,7 +70,7 @@ std::vector<Stretch> given_stretches(const StepView& view, const Unit& unit, std
   return room;
 }
 
-/// All gaps of a persistent unit that are not kept yet.
+/// All idle spans of a persistent unit over which it is not kept yet.
 std::vector<Stretch> pinned_stretches(const StepView& view, const Visits& visits, const Schedule& schedule,
                                       std::uint32_t unit) {
   std::uint32_t from = 0;

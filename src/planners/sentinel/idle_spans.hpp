@@ -1,4 +1,4 @@
-// Gaps between visits, and the room that keeping or moving a unit over them takes.
+// Idle spans between visits, and the room that keeping or moving a unit over them takes.
 #pragma once
 
 #include <vector>
@@ -12,8 +12,8 @@ struct Stretch {
   std::uint32_t first, last;
 };
 
-/// After a visit; or, where it names none, from the step's start: of a persistent unit all gaps at once,
-/// which pins it, of a given one the time until its first visit.
+/// The kernels after a visit; or, where it names none, from the step's start: of a persistent unit all spans
+/// at once, which pins it, of a given one the time until its first visit.
 struct IdleSpan {
   std::uint32_t unit;
   std::uint32_t visit = kNever;
@@ -22,7 +22,7 @@ struct IdleSpan {
 /// The shortest first, by the time that one saved transfer takes room.
 std::vector<IdleSpan> idle_spans_by_length(const StepView& view, const Units& units, const Visits& visits);
 
-/// The room that keeping the gap takes beside what is kept already. Empty where it cannot be kept or is.
+/// The room that keeping the unit takes beside what is kept already. Empty where it cannot be kept or is.
 std::vector<Stretch> stretches(const StepView& view, const Units& units, const Visits& visits,
                                const Schedule& schedule, const IdleSpan& idle);
 void mark_kept(const Units& units, const Visits& visits, Schedule& schedule, const IdleSpan& idle);

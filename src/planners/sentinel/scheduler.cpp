@@ -8,7 +8,7 @@
 namespace terrace::sentinel {
 namespace {
 
-/// Of making room for transfers, each of which may make more of them.
+/// How often room is made for transfers: each time may cause more of them.
 constexpr int kPasses = 3;
 
 std::int64_t size_of(const Unit& unit) { return static_cast<std::int64_t>(unit.size.count); }
@@ -201,7 +201,8 @@ class Scheduler {
     }
   }
 
-  /// Keeps gaps again, beside what is on its way. Whether fewer were kept: then more is on its way.
+  /// Keeps units over idle spans anew, beside what is on its way. Returns whether it kept fewer: then more
+  /// moves.
   bool make_room_for_transfers() {
     std::vector<IdleSpan> kept;
     for (const IdleSpan& idle : idle_spans_) {

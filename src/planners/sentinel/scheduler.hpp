@@ -1,9 +1,9 @@
-// Decides for every visit whether the unit is in fast memory or used in its slower home, and for every gap
-// whether it stays in fast memory or leaves.
+// Decides for every visit whether the unit is in fast memory or used in its backing tier, and for every idle
+// span whether it stays in fast memory or leaves.
 //
 // Room goes to short-lived tensors, then to visits, those that would lose most in slow memory first, then to
-// gaps, the shortest first: they save as many transfers for less room. What leaves, and loses less in slow
-// memory than its transfers cost, is used there.
+// idle spans, the shortest first: they save as many transfers for less room. What leaves, and loses less in
+// slow memory than its transfers cost, is used there.
 #pragma once
 
 #include "migration/schedule.hpp"

@@ -6,7 +6,7 @@
 namespace terrace::autotm {
 namespace {
 
-/// Of a kernel's time on average: what is broken by less is no matter.
+/// A violation below this share of a kernel's mean time does not matter.
 constexpr double kLeastBroken = 2e-3;
 constexpr double kLeastShare = 1e-4;
 constexpr std::size_t kMostConfigurations = 12;
@@ -76,7 +76,7 @@ double Cuts::share(const Moves& moves, const std::vector<double>& edges) const {
   return std::clamp(sum, 0.0, 1.0);
 }
 
-/// Those with most of their time.
+/// Keeps the moves with most of their time.
 void Cuts::take_moves(std::uint32_t k, const std::vector<double>& edges) {
   std::vector<std::pair<double, const Moves*>> shares;
   for (const Moves& moves : moves_[k]) {
@@ -94,7 +94,7 @@ void Cuts::take_moves(std::uint32_t k, const std::vector<double>& edges) {
   }
 }
 
-/// None where they are too many.
+/// Finds nothing where the moves are too many.
 void Cuts::take_configurations(std::uint32_t k, const std::vector<double>& configurations) {
   const Flat::Kernel& kernel = flat_.kernels[k];
   point_.configurations.clear();

@@ -34,7 +34,7 @@ double Envelope::solve(std::span<const Part> configurations, std::span<const Par
   return prove();
 }
 
-/// Whatever the prices are: by the charges alone.
+/// Whatever the multipliers are: by the charges alone.
 double Envelope::prove() {
   std::vector<double> times;
   charges_.clear();

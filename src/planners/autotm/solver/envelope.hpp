@@ -1,7 +1,7 @@
 // What a kernel and the moves beside it take at least, where only shares of its configurations and of the
 // moves are known: the least mean of max{time, moves} over all mixtures of a configuration and a set of moves
 // that have these shares. It is a small linear program, solved by the simplex method with columns made when
-// they are wanted. Its prices of the moves say which inequality the shares break most.
+// they are wanted. Its multipliers of the moves say which inequality the shares break most.
 #pragma once
 
 #include <cstdint>

@@ -6,10 +6,10 @@ namespace terrace::autotm {
 namespace {
 
 constexpr std::size_t kMostTensors = 12;
-/// So many neighbours are looked at for each that is taken.
+/// How many neighbours are looked at for each that is taken.
 constexpr std::uint64_t kLooks = 8;
 constexpr double kLeastDoubt = 0.02;
-/// Kernels of a region, and exchanges in it for each: more where moves are in each other's way.
+/// How many kernels a region has, and how many exchanges it gets for each: more where moves compete.
 constexpr std::uint64_t kLeastKernels = 4, kMostKernels = 40, kAttemptsPerKernel = 2, kAttemptsBeside = 6;
 
 double fraction(SplitMix& random) { return static_cast<double>(random.below(1000)) / 1000; }
@@ -103,7 +103,7 @@ void Exchange::gather_meeting(std::uint32_t kernel, SplitMix& random) {
   set_.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(wanted));
 }
 
-/// All that meet at these kernels.
+/// Gathers all tensors that meet at these kernels.
 void Exchange::gather_region(std::uint32_t first, std::uint32_t end) {
   set_.clear();
   for (std::uint32_t i = first; i < end; ++i)

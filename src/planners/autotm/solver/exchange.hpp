@@ -1,8 +1,8 @@
-// Improving a placement by exchanges: a few tensors that are in each other's way give up their memory and
-// choose again, in another order. What comes out worse is undone.
+// Improves a placement by exchanges: a few tensors that compete for memory give it up and
+// choose anew, in another order. What comes out worse is undone.
 //
 // One tensor at a time ends where nobody gains by moving alone; here one may take the place of two others.
-// In each other's way are tensors that may be in fast memory at one moment, and those that may move beside
+// Tensors compete that may be in fast memory at one moment, and those that may move beside
 // one kernel; operands of one kernel gain together. Tensors that the linear relaxation is undecided about are
 // tried first and most. Where that finds nothing any more, all tensors near a few kernels take new paths
 // along the relaxation's shares.
@@ -17,9 +17,9 @@ class Exchange {
   /// `least`: a placement where every tensor takes as little as it can.
   Exchange(const Flat& flat, const Placement& least);
 
-  /// By tensor, how undecided it is, from 0 on.
+  /// By tensor: how far the relaxation is from giving it one whole path, from 0 on.
   void set_fractionality(std::span<const double> fractionality);
-  /// Tries so many. pre: the placement has prices; it gets no slower
+  /// Tries so many exchanges; the placement gets no slower. pre: the placement has multipliers
   void run(Placement& placement, std::uint64_t attempts, SplitMix& random);
   /// Tries so many regions, by shares of edges. pre: as above
   void renew(Placement& placement, std::span<const double> shares, std::uint64_t regions, SplitMix& random);

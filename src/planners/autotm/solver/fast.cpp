@@ -17,35 +17,39 @@
 namespace terrace::autotm {
 namespace {
 
-/// That a solver begins with, if it is asked for less.
+/// The gap of the first stage, if a smaller one is asked for.
 constexpr double kCoarseGap = 0.01;
-/// Of what a coarse stage gives away: what it has to prove from one look to the next to go on.
+/// A coarse stage goes on while it proves this share of what it gives away from one look to the next.
 constexpr double kLeastRise = 0.05;
 
-/// From the prices to the truth. What is worth hardly more than its memory leaves first, to make room.
+/// Sweeps go from the multipliers to true costs. What is worth hardly more than its memory leaves first, to
+/// make room.
 constexpr Trust kRound[] = {{1.1, 1}, {1, 0.5}, {1, 0}, {0, 0}};
 
-/// Of a placement that follows shares of paths.
+/// The sweeps of a placement that follows shares of paths.
 constexpr Trust kFollowed[] = {{1, 0}, {0, 0}};
 
-/// From one placement to the next, of prices and shares.
+/// How many primal-dual steps lie between two placements.
 constexpr std::uint64_t kLeastSteps = 100, kMostSteps = 300;
-/// Of placements: what the relaxation says, the same with noise, by prices alone; where no move is beside a
-/// kernel also as much in fast memory as fits.
+/// The kinds of placements: what the relaxation says, the same with noise, by multipliers alone; where no
+/// move is beside a kernel, also one with as much in fast memory as fits.
 constexpr std::uint64_t kKinds = 3, kFilled = 3;
-/// Of an edge that may be taken though the relaxation takes more of others.
+/// The least share of an edge that may be taken though the relaxation takes more of others.
 constexpr double kLeastShare = 0.01;
-/// To improve a placement, beside some for every tensor.
+/// How many exchanges a placement gets at least, beside some for every tensor.
 constexpr std::uint64_t kLeastAttempts = 50;
-/// For one region of the best placement that is made anew.
+/// One region of the best placement is made anew for so many tensors.
 constexpr std::size_t kTensorsPerRegion = 100;
-/// In the time of the steps from one look to the next: where there are moves beside kernels they take longer.
+/// How many placements are made beside the steps from one look to the next: with moves beside kernels they
+/// take longer.
 constexpr std::uint64_t kPlacementsBeside = 4, kOverlappingBeside = 2;
-/// After which a small problem is left to the exact program: it takes as long as some thousand of them.
+/// After so many steps a small problem is left to the exact program, which takes as long as some thousand of
+/// them.
 constexpr std::uint64_t kStepsAlone = 2000;
-/// Edges and configurations, up to which a problem is small.
+/// Up to so many edges and configurations a problem is small.
 constexpr std::size_t kSmall = 10'000;
-/// Of the gap: what the exact program is asked for. Of a bound: more than its tolerances.
+/// The share of the gap that the exact program is asked for, and how much of its bound is taken off for its
+/// tolerances.
 constexpr double kAsked = 0.8, kTolerance = 1e-5;
 /// How many nodes the exact program may branch into for a small problem.
 constexpr std::uint64_t kBranches = 5'000;
@@ -114,7 +118,7 @@ class FastSolver {
     return result_.within_gap || is_over();
   }
 
-  /// Until the bound is good enough for a placement of this time.
+  /// Takes steps until the bound is good enough for a placement of this time.
   void balance(std::uint64_t steps, Seconds time) {
     const double before = stage_->bound();
     result_.iterations += stage_->balance(steps, time.count() / (1 + options_.gap), options_.stop);
@@ -128,14 +132,14 @@ class FastSolver {
     balance(steps, result_.time);
   }
 
-  /// Side by side: either knows of the other what there was when both began.
+  /// Both run side by side; either knows of the other what there was when both began.
   void place_and_balance(std::uint64_t steps) {
     const Seconds time = result_.time;
     const double bound = stage_->bound();
     team_.both([&] { balance(steps, time); }, [&] { place_several(bound); });
   }
 
-  /// Until one is good enough for this bound.
+  /// Makes placements until one is good enough for this bound.
   void place_several(double bound) {
     for (std::uint64_t i = 0; i < (overlaps_ ? kOverlappingBeside : kPlacementsBeside) && !is_late(); ++i) {
       place(bound);
@@ -172,8 +176,8 @@ class FastSolver {
 
   std::uint64_t kinds() const { return overlaps_ ? kKinds : kFilled + 1; }
 
-  /// Every other one asks for a fee and hopes for more than the prices promise: where these are undecided it
-  /// leads elsewhere.
+  /// Every other one asks for a fee and hopes for more than the multipliers promise: where these are
+  /// undecided it leads elsewhere.
   void round() {
     const bool plain = rounds_ / kinds() % 2 == 0;
     const double hope = plain ? 0 : share(), fee = plain ? 0 : std::pow(share(), 3);
@@ -193,7 +197,7 @@ class FastSolver {
     placement_.set_multipliers(multipliers_);
   }
 
-  /// So that placements differ.
+  /// Adds noise to the shares, so that placements differ.
   void vary() {
     noisy_ = shares_;
     if (rounds_ % kinds() == 0) return;
@@ -206,7 +210,7 @@ class FastSolver {
            flat_.edges.size() + flat_.configurations.size() <= kSmall;
   }
 
-  /// Once.
+  /// Asks the exact program, once.
   void branch() {
     if (std::exchange(has_branched_, true) || is_done() || is_late()) return;
     auto solved = solve_program(instance_, Linking::tight,
@@ -231,7 +235,7 @@ class FastSolver {
 
   /// What it takes some of is in fast memory as long as there is room, what it takes most of first. Where it
   /// takes half of each of many parts that are alike, following takes none of them; here some are taken
-  /// whole, and no price takes them apart again.
+  /// whole, and no multiplier takes them apart again.
   void fill() {
     std::vector<double> less(flat_.tensors.size());
     for (const std::uint32_t t : stage_->tensors()) {

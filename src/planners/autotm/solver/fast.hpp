@@ -1,15 +1,15 @@
 // The fast solver of AutoTM's placement problem: a plan with a proof of how good it is, in moments.
 //
 // Taken alone a tensor's best path is a shortest one and a kernel's best configuration a minimum. What
-// couples them is relaxed and priced: a byte of fast memory at each moment, an operand's place in fast
-// memory, and for each kernel how much of its time is that of the moves beside it. Any prices give a lower
-// bound of every solution's time (relaxation.hpp). On a smaller problem (reduction.hpp) good prices are
-// climbed to (ascent.hpp), better ones come with shares of paths (saddle.hpp); for a small gap this goes on
-// in a second stage (stage.hpp). Placements are made along both (placement.hpp) and improved (exchange.hpp).
-// Why so, with figures: docs/planners/autotm-solver.md.
+// couples them is relaxed with multipliers: for a byte of fast memory at each moment, for an operand in fast
+// memory, and for each kernel how much of its time is that of the moves beside it. Any multipliers give a
+// lower bound of every solution's time (relaxation.hpp). On a smaller problem (reduction.hpp) good
+// multipliers are climbed to (ascent.hpp), better ones come with shares of paths (primal_dual.hpp); for a
+// small gap this goes on in a second stage (stage.hpp). Placements are made along both (placement.hpp) and
+// improved (exchange.hpp). From the equations of 001 to these files: docs/planners/autotm-solver.md.
 //
-// Prices prove no more than the linear relaxation does. Where a problem is small and its relaxation far from
-// its solutions, the exact program (program.hpp) can be asked in the end.
+// Multipliers prove no more than the linear relaxation does. Where a problem is small and its relaxation far
+// from its solutions, the exact program (program.hpp) can be asked in the end.
 #pragma once
 
 #include <limits>
@@ -31,10 +31,10 @@ struct FastOptions {
   /// nothing but instance and options.
   std::stop_token stop = {};
   std::uint64_t seed = 0;  ///< of the order in which tensors choose
-  /// What prices have not proved of a small problem is left to the exact program, which branches, if the
-  /// build has it. Then `bound` may be more than the prices prove.
+  /// What multipliers have not proved of a small problem is left to the exact program, which branches, if the
+  /// build has it. Then `bound` may be more than the multipliers prove.
   bool branches = false;
-  /// 1, or 2: first for the prices of large problems, then for placements, more of them, beside the prices.
+  /// 1, or 2. The second thread first shares the steps of large problems, then makes placements beside them.
   /// Either gives its own solution, the same on every run.
   unsigned threads = 1;
 };

@@ -3,8 +3,8 @@
 //
 //   row     memory of one pool at one moment: first those of fast memory, then those of the next pool
 //   link    an operand's place in some tier or a faster one, where some configuration of its kernel asks for
-//           that and it may be elsewhere, too: what has a price. Where kernels can use three tiers an operand
-//           has up to two, one after the other, the first for the fastest
+//           that and it may be elsewhere, too: what has a multiplier. Where kernels can use three tiers an
+//           operand has up to two, one after the other, the first for the fastest
 //   group   links of one kernel that its configurations ask for together or not at all; a bit of their masks
 //   slot    what an edge tells of a link: `link` for kept, `none() + 1 + link` for not, `none()` for nothing.
 //           An edge tells of one link: where an operand has two, there is an edge for each

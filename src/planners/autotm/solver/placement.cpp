@@ -7,7 +7,7 @@
 namespace terrace::autotm {
 namespace {
 
-/// So that nobody stays in fast memory for nothing.
+/// A tiny cost of memory, so that no tensor stays in fast memory for nothing.
 constexpr double kLeastFee = 1e-6;
 constexpr std::size_t kNeighbours = 4096;
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -30,8 +30,8 @@ void Placement::sweep(Trust trust, SplitMix& random) {
   }
 }
 
-/// Only among neighbours, which share kernels: anything further would find nothing of a large problem in a
-/// cache.
+/// Shuffles among neighbours only, which share kernels: a wider shuffle would find nothing of a large problem
+/// in the cache.
 void Placement::shuffle(SplitMix& random) {
   order_.resize(flat_.tensors.size());
   std::iota(order_.begin(), order_.end(), 0U);

@@ -1,10 +1,10 @@
 // A solution being improved: one tensor at a time takes the path that is best given all others.
 //
-// The best path is a shortest one again, over the edges that fit beside the others. What it costs is a
-// mixture of the truth and of what the prices say (relaxation.hpp). By the prices alone all tensors together
-// come near the relaxation's optimum; by the truth alone the first take all memory, and no tensor gains
-// anything by being the only fast one of a kernel. So a placement is made by prices first and ends with the
-// truth.
+// The best path is a shortest one, over the edges that fit beside the others. What it costs is a
+// mixture of the truth and of what the multipliers say (relaxation.hpp). By the multipliers alone all tensors
+// together come near the relaxation's optimum; by the truth alone the first take all memory, and no tensor
+// gains anything by being the only fast one of a kernel. So a placement is made by multipliers first and ends
+// with the truth.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 
 namespace terrace::autotm {
 
-/// How much the prices say, from 0 (nothing) to 1.
+/// How much the multipliers say, from 0 (nothing) to 1.
 struct Trust {
   double memory = 0;  ///< beside the truth: memory that is free costs nothing in it
   double link = 0;    ///< instead of the truth about kernels and their overlap
-  double fee = 0;     ///< of what memory is worth on average, on top of its price
-  double hope = 0;    ///< of a link's worth, on top of its price, for what only pays together with others
+  double fee = 0;     ///< a share of what memory is worth on average, on top of its multiplier
+  double hope = 0;  ///< of a link's worth, on top of its multiplier, for what only pays together with others
 };
 
 /// Memory that no path of any tensor avoids.
@@ -123,7 +123,7 @@ class Placement {
   const Multipliers* multipliers_ = nullptr;
   Trust trust_;
   double fee_;                     ///< that memory is worth on average
-  std::vector<double> until_;      ///< price of a unit at all rows before this one
+  std::vector<double> until_;      ///< multiplier of a unit at all rows before this one
   std::vector<double> worth_;      ///< by slot
   std::vector<double> least_;      ///< by node
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path

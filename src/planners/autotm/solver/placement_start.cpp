@@ -7,7 +7,7 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kRepairs = 20;
-/// Of a row that is too full, against all rows of a path.
+/// How much more a row that is too full costs than all other rows of a path.
 constexpr double kInTheWay = 1e6;
 
 }  // namespace

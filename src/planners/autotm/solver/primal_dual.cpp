@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint64_t kStepsPerLook = 20;
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Where tensors move prices begin near the best, shares do not: what these break at first says little.
+/// Where tensors move, multipliers begin near the best but shares do not: what these violate at first says
+/// little.
 constexpr double kFirstWeight = 0.1, kMoreWeight = 1.6;
 constexpr int kCarefulStretches = 3;
 constexpr double kMuchLess = 0.2, kLess = 0.8, kLongStretch = 0.36;

@@ -1,11 +1,12 @@
-// The linear relaxation of the placement problem by primal-dual steps, for prices that are close to the best.
+// The linear relaxation of the placement problem by primal-dual steps, for multipliers close to the best.
 //
 // Subgradient steps follow one path and one configuration at a time and stall; here shares of paths and of
-// configurations move a little against their cost, and prices move with what these shares break (Chambolle
-// and Pock 2011, with the steps of each coordinate as in their paper of the same year). Every point is
-// reflected and pulled back to where the stretch began (Halpern's iteration), and a new stretch begins where
-// the point has moved little (as in PDLP, Applegate and others 2021, and its successors). Any prices bound
-// the optimum (relaxation.hpp), so nothing here has to be exact: most configurations never have a share.
+// configurations move a little against their cost, and multipliers move with what these shares break
+// (Chambolle and Pock 2011, with the steps of each coordinate as in their paper of the same year). Every
+// point is reflected and pulled back to where the stretch began (Halpern's iteration), and a new stretch
+// begins where the point has moved little (as in PDLP, Applegate and others 2021, and its successors). Any
+// multipliers bound the optimum (relaxation.hpp), so nothing here has to be exact: most configurations never
+// have a share.
 #pragma once
 
 #include <array>
@@ -17,33 +18,33 @@ namespace terrace::autotm {
 
 class PrimalDual {
  public:
-  /// Begins at these prices, with shares of the configurations that are `taken`: the best of each kernel at
-  /// these prices and at others. Where moves may be beside kernels, of all.
+  /// Begins at these multipliers, with shares of the configurations that are `taken`: the best of each kernel
+  /// at these multipliers and at others. Where moves may be beside kernels, of all.
   PrimalDual(const Flat& flat, Team& team, Cuts& cuts, const Multipliers& multipliers,
              std::vector<bool> taken);
 
   /// Goes on with another's shares. By edge and by configuration: which it is there, or kNone. Tensors that
-  /// are not there keep the paths that are best at the prices. pre: moves may be beside kernels
+  /// are not there keep the paths that are best at the multipliers. pre: moves may be beside kernels
   void resume(const PrimalDual& other, const std::vector<std::uint32_t>& edges,
               const std::vector<std::uint32_t>& configurations);
 
-  /// Whether it was one of those after which prices and doubts are known.
+  /// Returns whether it was one of the steps after which multipliers and fractionalities are known.
   bool step();
   const Multipliers& multipliers() const { return multipliers_; }
   /// How much of an edge is taken, from 0 on.
   double share(std::uint32_t edge) const { return next_.edge[edge]; }
   /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
   double fractionality(std::uint32_t tensor) const;
-  /// One of each kernel: they have shares from the next stretch on.
+  /// Takes one configuration of each kernel: they have shares from the next stretch on.
   void offer(std::span<const std::uint32_t> configurations);
-  /// Adds inequalities of the overlap that the shares break. How many.
+  /// Adds inequalities of the overlap that the shares violate; returns how many.
   std::size_t add_cuts();
 
  private:
   /// What is chosen and what it is charged.
   struct Point {
     std::vector<double> edge, configuration;                ///< shares
-    std::vector<double> memory, link, overlap, haste, cut;  ///< prices
+    std::vector<double> memory, link, overlap, haste, cut;  ///< multipliers
     std::vector<double> node, kernel;                       ///< of one path, of one configuration
   };
   struct Lengths {
@@ -61,7 +62,7 @@ class PrimalDual {
   /// `work(kernel)` for all of them.
   template <class Work>
   void each_kernel(const Work& work);
-  /// Every path and configuration that is best at these prices, and what it costs.
+  /// Every path and configuration that is best at these multipliers, and what it costs.
   void begin();
   void begin_tensor(std::uint32_t tensor);
   void begin_kernel(std::uint32_t kernel);
@@ -69,7 +70,7 @@ class PrimalDual {
   void list_configurations();
   void list_offers();
   void set_units();
-  /// Memory is dear at few moments: its units go with its prices.
+  /// Memory has large multipliers at few moments: its units follow its multipliers.
   void renew_units();
   void set_steps();
   void add_tensor_sums(Demand& demand, std::uint32_t tensor, const std::vector<double>& until);
@@ -89,7 +90,7 @@ class PrimalDual {
   void set_multiplier(std::vector<double> Point::*multipliers, std::size_t i, double after);
   void charge_cuts();
   void add_cut_sums();
-  /// Where a kernel's prices of the overlap go: of moves, of haste, of its cuts.
+  /// Where a kernel's multipliers of the overlap go: of moves, of haste, of its cuts.
   void list_weights(std::uint32_t kernel);
   void share_weights();
   /// The point after `before`, whose next one is `after`.
@@ -112,9 +113,9 @@ class PrimalDual {
   std::vector<std::uint32_t> first_;                 ///< by kernel, of these; one more for the end
   bool has_offers_ = false;                          ///< some are taken and not listed
   Point now_, next_, start_;
-  Point unit_;   ///< of each price
+  Point unit_;   ///< of each multiplier
   Point step_;   ///< of each coordinate
-  Point asked_;  ///< by price but those of nodes: what is asked for beyond what there is
+  Point asked_;  ///< by multiplier but those of nodes: what is asked for beyond what there is
   std::array<Half, 2> halves_;
   std::uint32_t middle_tensor_, middle_kernel_ = 0;
   std::vector<double> until_;
@@ -125,8 +126,8 @@ class PrimalDual {
   };
   std::vector<Weight> weights_;  ///< of one kernel
   Multipliers multipliers_;
-  double weight_ = 1;          ///< of prices against shares
-  int careful_stretches_ = 0;  ///< at whose end prices get more weight
+  double weight_ = 1;          ///< of multipliers against shares
+  int careful_stretches_ = 0;  ///< at whose end multipliers get more weight
   bool overlaps_;              ///< some move may be beside a kernel
   double away_ = 0;            ///< from where the stretch began: how much of the way stays
   std::uint64_t steps_ = 0, stretch_ = 0;

@@ -10,10 +10,10 @@ namespace terrace::autotm {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Of a kernel's time on average: what is worth less has a unit of this.
+/// A link that is worth less than this share of a kernel's mean time has this as its unit.
 constexpr double kLeastUnit = 1e-3;
 constexpr double kMemoryUnit = 2;
-/// Of a row's price, once there are prices, with a share of their mean so that no row is left out.
+/// The unit of a row's multiplier grows with it, and with a share of their mean so that no row is left out.
 constexpr double kPriceUnit = 4, kMeanShare = 0.3;
 /// Sums below it are what rounding left of nothing.
 constexpr double kNothing = 1e-12;
@@ -67,7 +67,7 @@ void PrimalDual::begin() {
   each_kernel([&](std::uint32_t k) { begin_kernel(k); });
 }
 
-/// A node's price is what the rest of the best path from there costs.
+/// A node's multiplier is what the rest of the best path from there costs.
 void PrimalDual::begin_tensor(std::uint32_t t) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   double* rest = now_.node.data() + first_node_[t];
@@ -153,8 +153,8 @@ void PrimalDual::renew_units() {
   }
 }
 
-/// One over the sum of what a coordinate is multiplied with, the prices being in their units: with that no
-/// step is too long.
+/// The step of a coordinate is one over the sum of its factors, multipliers being in their units: with that
+/// no step is too long.
 void PrimalDual::set_steps() {
   for (auto part : {&Point::edge, &Point::configuration, &Point::memory, &Point::link, &Point::overlap,
                     &Point::haste, &Point::cut, &Point::node, &Point::kernel})

@@ -20,9 +20,9 @@ struct Reduction {
   /// fast memory.
   Reduction(const Flat& whole, double share);
 
-  /// Prices for the whole problem.
+  /// Multipliers for the whole problem.
   void widen(const Multipliers& multipliers, const Cuts& cuts, Multipliers& whole) const;
-  /// Prices of the whole problem for this one, but those of cuts.
+  /// Multipliers of the whole problem for this one, but those of cuts.
   Multipliers narrow(const Multipliers& whole) const;
 };
 

@@ -10,7 +10,7 @@ namespace terrace::autotm {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
-/// Of the absolute terms of a bound: what rounding may have added to it, with much to spare.
+/// What rounding may have added to a bound, as a share of its absolute terms, with much to spare.
 constexpr double kRounding = 1e-9;
 
 }  // namespace

@@ -1,6 +1,6 @@
-// The placement problem with its couplings priced: a lower bound of every solution's time, for any prices.
+// The placement problem, relaxed with multipliers: a lower bound of every solution's time, for any of them.
 //
-// For prices mu of memory, lambda of links, nu of overlap and xi of haste the bound is the sum of
+// With mu for memory, lambda for links, nu for overlap and xi for haste the bound is the sum of
 //
 //   over tensors, the least over paths of         moves + mu bytes - lambda (links kept)
 //   over kernels, the least over configurations   (1 - nu - xi) time + xi fastest + mu scratch
@@ -17,8 +17,8 @@
 // The first two hold since moves that are longer than some T take T and, each, what is beyond it. Without
 // them a move could be spread over kernels that are all shorter than it, and seem hidden. More inequalities
 // of a kernel (cuts.hpp) take part in the mixture, with weights of their own in place of some of 1 - nu - xi.
-// How much each coupling is broken by the paths and configurations taken is the direction in which its price
-// should go.
+// How much the paths and configurations taken violate each constraint is the direction in which its
+// multiplier should go.
 #pragma once
 
 #include <algorithm>
@@ -33,7 +33,7 @@ namespace terrace::autotm {
 
 using optim::Team;
 
-/// Into the triangle of nu and xi that are at least 0 and at most 1 together.
+/// Brings nu and xi into the triangle where they are at least 0 and at most 1 together.
 inline void share_overlap(double& overlap, double& haste) {
   const double over = std::max(0.0, (overlap + haste - 1) / 2);
   overlap = std::clamp(overlap - over, 0.0, 1.0);
@@ -68,18 +68,18 @@ struct Demand {
 class Relaxation {
  public:
   Relaxation(const Flat& flat, Team& team);
-  /// With more inequalities of the overlap. Borrowed, and may become more.
+  /// Takes more inequalities of the overlap, which are borrowed and may become more.
   Relaxation(const Flat& flat, Team& team, const Cuts& cuts) : Relaxation(flat, team) { cuts_ = &cuts; }
 
-  /// Rounded down by more than what the sums may be wrong.
+  /// Returns the bound, rounded down by more than what the sums may be wrong.
   double bound(const Multipliers& multipliers);
 
-  /// Of the latest bound: by row, link and kernel, what is asked for beyond what there is.
+  /// A subgradient of the latest bound: by row, link and kernel, what is asked for beyond what there is.
   struct Subgradient {
     std::vector<double> memory, link, overlap, haste;
   };
   const Subgradient& subgradient() const { return subgradient_; }
-  /// Likewise: by kernel, the configuration that it took.
+  /// By kernel: the configuration that the latest bound took.
   const std::vector<std::uint32_t>& taken() const { return taken_; }
 
  private:
@@ -110,7 +110,7 @@ class Relaxation {
   std::vector<double> less_;    ///< by configuration, likewise
   Subgradient subgradient_;
   std::vector<std::uint32_t> taken_;
-  std::vector<double> until_;  ///< price of a unit at all rows before this one
+  std::vector<double> until_;  ///< the multipliers of all rows before this one, summed up
   std::array<Half, 2> halves_;
 };
 

@@ -8,18 +8,18 @@
 namespace terrace::autotm {
 namespace {
 
-/// Of the gap: what a bound may give away for fewer configurations.
+/// The share of the gap that a bound may give away for fewer configurations.
 constexpr double kSlack = 0.2;
-/// Of the prices alone, to where shares of paths get further.
+/// How many subgradient steps are taken before primal-dual steps get further.
 constexpr std::uint64_t kClimbSteps = 60;
-/// Of what is proven: how much more a climb aims at, at most and in the end.
+/// How much more than what is proven a climb aims at, at first and in the end, as a share of it.
 constexpr double kFirstAim = 0.1, kLastAim = 0.01;
-/// Of a climb: those that tell how steep it is.
+/// How many of the latest steps tell how steep a climb is.
 constexpr std::size_t kLatestSteps = 10;
 /// How many steps a climb takes from one look at the stop token to the next.
 constexpr std::uint64_t kStepsPerLook = 10;
 
-/// By edge of one smaller problem: which it is in another. Edges that became one lie on the same paths, but
+/// Finds each edge of one smaller problem in another. Edges that became one lie on the same paths, but
 /// their move is beside a kernel in one of them alone.
 std::vector<std::uint32_t> match_edges(const Flat& whole, const Reduction& one, const Reduction& other) {
   std::vector<std::uint32_t> found(one.flat.edges.size(), kNone);
@@ -31,7 +31,7 @@ std::vector<std::uint32_t> match_edges(const Flat& whole, const Reduction& one, 
   return found;
 }
 
-/// Likewise by configuration.
+/// Finds each configuration of one smaller problem in another.
 std::vector<std::uint32_t> match_configurations(const Flat& one, const Flat& other) {
   std::vector<std::uint32_t> found(one.configurations.size(), kNone);
   for (std::size_t k = 0; k < one.kernels.size(); ++k) {
@@ -75,7 +75,7 @@ Stage::Stage(const Flat& whole, double gap, const Stage& coarser) : Stage(whole,
     made.cut = multipliers.cut;
     return made;
   };
-  // Where the larger problem's bound is less at the same prices, the smaller one's holds all the same.
+  // Where the larger problem's bound is less at the same multipliers, the smaller one's holds all the same.
   best_ = taken_along(coarser.best_);
   bound_ = std::max(coarser.bound_, relaxation_.bound(best_));
   primal_dual_.emplace(reduction_.flat, team_, cuts_, taken_along(coarser.primal_dual_->multipliers()),
