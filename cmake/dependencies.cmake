@@ -17,6 +17,25 @@ find_library(DNNL_LIBRARY dnnl)
 find_path(DNNL_INCLUDE_FOLDER oneapi/dnnl/dnnl.hpp)
 find_package(OpenMP)
 
+# Tiers on NVIDIA GPUs need one header of the toolkit: the driver's library is loaded by the program itself, so that one
+# program runs with a GPU and without. The benchmark compares with the toolkit's own library.
+set(TERRACE_CUDA AUTO CACHE STRING "Tiers on NVIDIA GPUs: AUTO (where the CUDA toolkit is), ON or OFF")
+set_property(CACHE TERRACE_CUDA PROPERTY STRINGS AUTO ON OFF)
+if(NOT TERRACE_CUDA STREQUAL "OFF")
+  set(cuda_folders $ENV{CUDA_HOME} $ENV{CUDA_PATH} /usr/local/cuda)
+  find_path(CUDA_INCLUDE_FOLDER cuda.h HINTS ${cuda_folders} PATH_SUFFIXES include)
+  find_library(CUDART_LIBRARY cudart_static HINTS ${cuda_folders} PATH_SUFFIXES lib64 lib)
+  if(NOT CUDA_INCLUDE_FOLDER AND NOT TERRACE_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "TERRACE_CUDA=${TERRACE_CUDA}, but cuda.h is nowhere: set CUDA_HOME to the toolkit's folder, or use TERRACE_CUDA=OFF")
+  endif()
+endif()
+if(CUDA_INCLUDE_FOLDER AND NOT TERRACE_CUDA STREQUAL "OFF")
+  set(TERRACE_USE_CUDA ON)
+  message(STATUS "GPU tiers: built, with ${CUDA_INCLUDE_FOLDER}/cuda.h")
+else()
+  message(STATUS "GPU tiers: not built, no CUDA toolkit or TERRACE_CUDA=OFF")
+endif()
+
 # Kernels of neural networks for this computer's processor need oneDNN with OpenMP's threads. Without them all the
 # rest is there: plans for other machines, and the execution of kernels that are given as callbacks.
 set(TERRACE_ONEDNN AUTO CACHE STRING "Kernels by oneDNN: AUTO, where it is installed, or OFF")
@@ -78,6 +97,11 @@ function(terrace_link_dependencies target)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${CBC_LIBRARY}> $<INSTALL_INTERFACE:CbcSolver>)
     set_source_files_properties(${CMAKE_SOURCE_DIR}/src/optim/cbc.cpp PROPERTIES
                                 COMPILE_DEFINITIONS TERRACE_HAS_CBC=1 COMPILE_OPTIONS "-isystem;${CBC_INCLUDE_FOLDER}")
+  endif()
+  if(TERRACE_USE_CUDA)
+    target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/cuda_driver.cpp ${CMAKE_SOURCE_DIR}/src/tiers/cuda.cpp PROPERTIES
+                                COMPILE_DEFINITIONS TERRACE_HAS_CUDA=1 COMPILE_OPTIONS "-isystem;${CUDA_INCLUDE_FOLDER}")
   endif()
   # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.
   if(OpenMP_CXX_FOUND)

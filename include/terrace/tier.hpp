@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Tier is real memory behind a description. It holds bytes; a heap carves it and a mover fills it.
 //
-// A tier is one of two shapes:
+// A tier is one of three shapes:
 //   addressable  memory() points at `capacity` bytes that kernels may use in place
 //   block        blocks() takes aligned requests and completes them later (a disk)
+//   device       device() says on which device its bytes lie, and where (a GPU)
 // One manager, or whoever uses a mover, owns a tier through unique_ptr. Opening reserves the whole capacity,
 // so that a full disk or a refused allocation is met before the run; closing releases everything.
 #pragma once
@@ -15,6 +16,7 @@
 #include <string_view>
 
 #include "terrace/bytes.hpp"
+#include "terrace/device.hpp"
 #include "terrace/result.hpp"
 #include "terrace/tier_spec.hpp"
 
@@ -74,10 +76,16 @@ class Tier {
 
   virtual const TierDescription& description() const noexcept = 0;
 
-  /// Returns the tier's bytes, or nullptr for a block tier.
+  // A tier returns exactly one of these three.
+  /// Returns the tier's bytes, or nullptr.
   virtual std::byte* memory() noexcept { return nullptr; }
-  /// Returns the tier's queue, or nullptr for an addressable tier.
+  /// Returns the tier's queue, or nullptr.
   virtual BlockQueue* blocks() noexcept { return nullptr; }
+  /// Returns where the tier's bytes lie on a device, or nullptr.
+  virtual const DeviceMemory* device() noexcept { return nullptr; }
+
+  /// Whether the bytes belong to somebody else (borrowed.hpp): they come and go while the tier stays.
+  virtual bool borrowed() const noexcept { return false; }
 
   /// A mover calls this after it copied `amount` out of (read) or into (write) this addressable tier during
   /// the last `took`. It blocks the caller until a device of the declared rates would have finished, and

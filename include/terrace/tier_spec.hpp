@@ -16,8 +16,10 @@
 //       write=1GB/s (ask no more of it, which leaves more of the cores to kernels)
 //   emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns   memory that behaves as slow as declared
 //       huge
+//   cuda:0:100GiB                                           memory of the GPU of that number
+//   pinned:64GiB                                            host memory that a GPU reaches by itself
 //   fake:1MiB                                               for tests: scripted faults
-//       blocks (not addressable), block=512B
+//       blocks (not addressable), block=512B, device (on a fake device)
 // Every kind also takes threads=N, the number of threads that copy into the tier fastest when they do so at
 // once.
 #pragma once
@@ -33,7 +35,7 @@
 
 namespace terrace {
 
-enum class TierKind { dram, numa, dax, file, emulated, fake };
+enum class TierKind { dram, numa, dax, file, emulated, fake, cuda, pinned };
 
 std::string_view to_string(TierKind kind);
 
@@ -58,6 +60,8 @@ struct TierSpec {
   bool force_pool = false;        ///< file: preadv/pwritev threads even where io_uring works
   bool buffered = false;          ///< file: go through the page cache where direct I/O is refused
   bool blocks = false;            ///< fake: behave as a block tier
+  bool on_device = false;         ///< fake: behave as a tier on a device
+  unsigned gpu = 0;               ///< cuda: the GPU's number
   Bytes block{0};                 ///< file: largest single request; fake: block size; 0 = the tier's default
   unsigned depth = 0;             ///< file: requests in flight; 0 = the tier's default
   unsigned threads = 0;           ///< copy threads writing here at once; 0 = the tier's default
@@ -75,7 +79,7 @@ struct TierDescription {
   std::string name;         ///< the spec's text, which every message quotes
   Bytes capacity;           ///< usable bytes, at least what the spec asked for rounded down to `granularity`
   Bytes granularity{64};    ///< offsets and sizes of regions here are multiples of this; a power of two
-  bool addressable = true;  ///< kernels may use bytes in place
+  bool addressable = true;  ///< kernels of the processor may use bytes in place
   BytesPerSecond read_rate, write_rate;  ///< declared or measured; zero = unknown
   Seconds latency{0};
   unsigned write_threads = 1;  ///< the number of concurrent copying threads that is fastest

@@ -202,11 +202,23 @@ Check check_kernels(const Computer& computer) {
             sets.amx_advertised && !sets.amx_works ? "oneDNN, kept from AMX, which faults here" : "oneDNN");
 }
 
-Check check_gpu(const std::vector<std::string>& gpus) {
-  const std::string found = gpus.empty()
-                                ? "built without CUDA, and no NVIDIA device is visible"
-                                : fmt::format("built without CUDA; {} is not used", fmt::join(gpus, ", "));
-  return missing("gpu", found, "GPU tiers need a build with CUDA, which this version does not have yet");
+Check check_gpu(const Computer& computer) {
+  if (computer.cuda) {
+    std::vector<std::string> gpus;
+    for (const Gpu& gpu : computer.cuda->gpus) {
+      gpus.push_back(fmt::format("{}: {} with {}", gpu.number, gpu.name, readable(gpu.memory)));
+    }
+    return ok("gpu",
+              fmt::format("{}; the driver knows CUDA {}", fmt::join(gpus, ", "), computer.cuda->driver));
+  }
+  // The sentence ends in what to do.
+  const std::string& sentence = computer.cuda.error().message;
+  const std::size_t colon = std::min(sentence.rfind(": "), sentence.size());
+  std::string found = sentence.substr(0, colon);
+  found += computer.gpus.empty() ? "; no NVIDIA device is visible"
+                                 : fmt::format("; {} is not used", fmt::join(computer.gpus, ", "));
+  return missing("gpu", found,
+                 colon < sentence.size() ? sentence.substr(colon + 2) : "see what nvidia-smi says");
 }
 
 }  // namespace
@@ -240,6 +252,7 @@ Computer look_at_computer(const std::filesystem::path& folder, const Progress& p
   computer.disk = measure_disk(folder, kDiskSample, kDiskPatience, progress);
   computer.dax = probe_dax();
   computer.gpus = probe_gpus();
+  computer.cuda = probe_cuda();
   return computer;
 }
 
@@ -256,7 +269,7 @@ std::vector<Check> check_up(const Computer& computer) {
           check_dax(computer.dax),
           check_map_sync(computer),
           check_kernels(computer),
-          check_gpu(computer.gpus)};
+          check_gpu(computer)};
 }
 
 }  // namespace terrace

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/cuda_driver.hpp"
 #include "base/memory_limit.hpp"
 #include "base/system.hpp"
 #include "base/system_storage.hpp"
@@ -34,6 +35,8 @@ struct Computer {
   Result<DiskSpeed> disk{DiskSpeed{}};
   DaxPlaces dax;
   std::vector<std::string> gpus;
+  Result<GpuList> cuda =
+      Error{ErrorCode::unsupported, "built without CUDA: build again with TERRACE_CUDA=ON"};
 };
 
 enum class CheckStatus {

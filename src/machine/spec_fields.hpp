@@ -14,7 +14,7 @@
 namespace terrace::spec {
 
 /// What stands between the kind and the size of a spec.
-enum class Where { nothing, nodes, path };
+enum class Where { nothing, nodes, path, gpu };
 
 struct KindInfo {
   TierKind kind;
@@ -32,6 +32,8 @@ inline constexpr std::array kKinds{
     KindInfo{TierKind::emulated, "emulated", Where::nothing,
              "emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns"},
     KindInfo{TierKind::fake, "fake", Where::nothing, "fake:1MiB"},
+    KindInfo{TierKind::cuda, "cuda", Where::gpu, "cuda:0:100GiB"},
+    KindInfo{TierKind::pinned, "pinned", Where::nothing, "pinned:64GiB"},
 };
 
 /// Returns the kind's row, or nullptr for a value that is no kind.
@@ -72,6 +74,7 @@ inline constexpr std::array kOptions{
     Option{"pool", &TierSpec::force_pool, bits(TierKind::file)},
     Option{"buffered", &TierSpec::buffered, bits(TierKind::file)},
     Option{"blocks", &TierSpec::blocks, bits(TierKind::fake)},
+    Option{"device", &TierSpec::on_device, bits(TierKind::fake)},
     Option{"block", &TierSpec::block, bits(TierKind::file, TierKind::fake)},
     Option{"depth", &TierSpec::depth, bits(TierKind::file), 4096},
     Option{"threads", &TierSpec::threads, kEveryKind, 256},

@@ -16,7 +16,7 @@ namespace {
 using namespace literals;
 
 constexpr Bytes kMostCapacity = 1024_TiB * 1024;
-constexpr unsigned kMostNode = 1023, kMostWeight = 1000;
+constexpr unsigned kMostNode = 1023, kMostWeight = 1000, kMostGpu = 1023;
 
 Error bad(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
@@ -94,9 +94,12 @@ Result<Parts> split(TierKind kind, std::string_view spec, std::string_view rest)
       return bad(fmt::format("the path of '{}' holds a zero byte", spec));
     return *parts;
   }
-  if (spec::where_of(kind) == spec::Where::nodes) {
+  if (spec::where_of(kind) == spec::Where::nodes || spec::where_of(kind) == spec::Where::gpu) {
     const std::size_t colon = rest.find(':');
-    if (colon == rest.npos) return missing("list of nodes followed by a size");
+    if (colon == rest.npos) {
+      return missing(spec::where_of(kind) == spec::Where::nodes ? "list of nodes followed by a size"
+                                                                : "number of a GPU followed by a size");
+    }
     const Parts parts = split_at(rest, colon);
     return parts.size.empty() ? Result<Parts>{missing("size")} : parts;
   }
@@ -146,6 +149,13 @@ Result<std::vector<NodeWeight>> read_nodes(std::string_view text) {
     if (plus == rest.size()) return nodes;
     rest.remove_prefix(plus + 1);
   }
+}
+
+Result<unsigned> read_gpu(std::string_view text) {
+  const auto gpu = read_count(text, 0, kMostGpu);
+  if (gpu) return *gpu;
+  return bad(fmt::format("'{}' is not the number of a GPU, 0 to {}: write it like {}", text, kMostGpu,
+                         example(TierKind::cuda)));
 }
 
 // ---- Options
@@ -247,6 +257,11 @@ Result<void> require_rates(std::string_view text, const TierSpec& spec) {
   return {};
 }
 
+Result<void> require_one_shape(std::string_view text, const TierSpec& spec) {
+  if (!spec.on_device || (!spec.blocks && spec.block.count == 0)) return {};
+  return bad(fmt::format("'{}' asks for blocks on a device: leave one of them out", text));
+}
+
 }  // namespace
 
 Result<TierSpec> parse_tier_spec(std::string_view text) {
@@ -267,7 +282,13 @@ Result<TierSpec> parse_tier_spec(std::string_view text) {
     if (!nodes) return nodes.error();
     spec.nodes = std::move(*nodes);
   }
+  if (spec::where_of(*kind) == spec::Where::gpu) {
+    const auto gpu = read_gpu(parts->where);
+    if (!gpu) return gpu.error();
+    spec.gpu = *gpu;
+  }
   if (const auto done = read_options(parts->options, spec); !done) return done.error();
+  if (const auto done = require_one_shape(text, spec); !done) return done.error();
   if (const auto done = require_rates(text, spec); !done) return done.error();
   return spec;
 }

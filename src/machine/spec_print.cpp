@@ -42,6 +42,7 @@ std::string to_string(const TierSpec& spec) {
   std::string text{to_string(spec.kind)};
   if (spec::where_of(spec.kind) == spec::Where::path) text += ":" + spec.path;
   if (spec::where_of(spec.kind) == spec::Where::nodes) text += ":" + node_list(spec.nodes);
+  if (spec::where_of(spec.kind) == spec::Where::gpu) text += fmt::format(":{}", spec.gpu);
   text += ":" + to_string(spec.capacity);
   for (const spec::Option& option : spec::kOptions) {
     if (option.valid_for(spec.kind)) text += option_text(option, spec);

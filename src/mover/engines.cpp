@@ -8,7 +8,8 @@
 namespace terrace {
 namespace {
 
-constexpr std::size_t kBuffers = 8;  // buffers in each half, if the memory suffices
+constexpr Bytes kDeviceBuffer{4u << 20};  // a copy of this size uses a device's link fully
+constexpr std::size_t kBuffers = 8;       // buffers in each half, if the memory suffices
 
 std::vector<Tier*> block_tiers(const std::vector<Tier*>& tiers) {
   std::vector<Tier*> found;
@@ -26,9 +27,10 @@ struct BounceLayout {
   std::size_t buffer = 0;  // the size of one buffer in either half
 };
 
-BounceLayout lay_out(const std::vector<Tier*>& tiers, Bytes bounce) {
+// A buffer is as large as the largest request of the block tiers and `device_buffer` ask for.
+BounceLayout lay_out(const std::vector<Tier*>& tiers, Bytes bounce, Bytes device_buffer) {
   BounceLayout layout;
-  std::size_t request = 0;
+  std::size_t request = device_buffer.count;
   for (Tier* tier : tiers) {
     const BlockQueue& queue = *tier->blocks();
     check(tier->description().capacity % queue.block_size() == Bytes{0}, "a block tier holds whole blocks");
@@ -47,29 +49,66 @@ BounceLayout lay_out(const std::vector<Tier*>& tiers, Bytes bounce) {
 }  // namespace
 
 Engines::Engines(std::vector<Tier*> tiers, const MoverOptions& options)
-    : tiers_(std::move(tiers)), links_(tiers_.size()), blocks_(tiers_.size()) {
+    : tiers_(std::move(tiers)),
+      links_(tiers_.size()),
+      devices_(tiers_.size()),
+      pinned_(tiers_.size()),
+      blocks_(tiers_.size()) {
   check(options.chunk.count > 0, "a chunk has bytes");
   for (Tier* tier : tiers_) {
-    check(tier != nullptr && (tier->memory() == nullptr) != (tier->blocks() == nullptr),
-          "a tier is addressable or has blocks");
+    check(tier != nullptr, "a mover's tiers exist");
+    const int shapes =
+        (tier->memory() != nullptr) + (tier->blocks() != nullptr) + (tier->device() != nullptr);
+    check(shapes == 1, "a tier is addressable, has blocks or lies on a device");
   }
-  open_blocks(options.bounce);
+  open_devices();
+  open_bounce(options.bounce);
   memory_ = std::make_unique<MemoryEngine>(
       tiers_, MemoryEngine::Options{options.helpers, options.chunk, options.before_chunk});
 }
 
-void Engines::open_blocks(Bytes bounce) {
+void Engines::open_devices() {
+  for (std::size_t i = 0; i < tiers_.size(); ++i) {
+    const DeviceMemory* const memory = tiers_[i]->device();
+    if (memory == nullptr) continue;
+    const auto known = std::find_if(device_engines_.begin(), device_engines_.end(), [&](const auto& engine) {
+      return engine->device().name() == memory->device->name();
+    });
+    if (known == device_engines_.end()) {
+      devices_[i] = device_engines_.emplace_back(std::make_unique<DeviceEngine>(*memory->device)).get();
+    } else {
+      devices_[i] = known->get();
+    }
+    for (Tier* tier : tiers_) {
+      const std::span<const std::byte> all{tier->memory(), tier->description().capacity.count};
+      pinned_[i].push_back(tier->memory() != nullptr && !tier->borrowed() && memory->device->reaches(all));
+    }
+  }
+}
+
+bool Engines::reaches(TierId device, const Extent& extent) {
+  Tier& other = tier(extent.tier);
+  if (other.device() != nullptr) return devices_[extent.tier.index] == devices_[device.index];
+  if (other.memory() == nullptr) return false;
+  if (pinned_[device.index][extent.tier.index]) return true;
+  // The owner of borrowed memory may have pinned it.
+  return other.borrowed() &&
+         devices_[device.index]->device().reaches({other.memory() + extent.offset, extent.bytes.count});
+}
+
+void Engines::open_bounce(Bytes bounce) {
   const auto disks = block_tiers(tiers_);
-  if (disks.empty()) return;
-  const BounceLayout layout = lay_out(disks, bounce);
+  if (disks.empty() && device_engines_.empty()) return;
+  const BounceLayout layout = lay_out(disks, bounce, device_engines_.empty() ? Bytes{} : kDeviceBuffer);
   const std::string name = "the mover's bounce memory";
   bounce_ = map_anonymous({layout.scratch + 2 * layout.half}, name);
   populate(bounce_, name);
+  for (const auto& engine : device_engines_) pins_.push_back(engine->device().pin(bounce_.bytes()));
   register_memory();
   const auto buffers = bounce_.bytes().subspan(layout.scratch, layout.half);
   const auto relay_buffers = bounce_.bytes().subspan(layout.scratch + layout.half, layout.half);
   pool_ = std::make_unique<BufferPool>(buffers, layout.buffer);
-  relay_ = std::make_unique<DiskRelay>(blocks_, tiers_, relay_buffers, layout.buffer);
+  relay_ = std::make_unique<Relay>(blocks_, devices_, tiers_, relay_buffers, layout.buffer);
   std::byte* scratch = bounce_.data();
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     if (tiers_[i]->blocks() == nullptr) continue;
@@ -81,7 +120,8 @@ void Engines::open_blocks(Bytes bounce) {
 std::vector<std::span<std::byte>> Engines::memory_of_requests() {
   std::vector<std::span<std::byte>> memory{bounce_.bytes()};
   for (Tier* tier : tiers_) {
-    if (tier->memory() != nullptr) memory.push_back({tier->memory(), tier->description().capacity.count});
+    if (tier->memory() == nullptr || tier->borrowed()) continue;
+    memory.push_back({tier->memory(), tier->description().capacity.count});
   }
   return memory;
 }
@@ -108,11 +148,13 @@ void Engines::raise() noexcept {
 
 void Engines::stop() noexcept {
   memory_->stop();
-  if (relay_) relay_->drain();
+  if (relay_) relay_->stop();
   for (const auto& engine : blocks_) {
     if (engine) engine->stop();
   }
+  for (const auto& engine : device_engines_) engine->stop();
   forget_memory();
+  pins_.clear();
   bounce_ = {};
 }
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "mover/disk_relay.hpp"
 #include "mover/memory_engine.hpp"
+#include "mover/relay.hpp"
 #include "tiers/mapping.hpp"
 
 namespace terrace {
@@ -22,6 +22,20 @@ struct DiskJob final : Job, DiskTask {
   void finished(bool complete) noexcept override { close(complete); }
 };
 
+/// A DeviceJob is the moves of a transfer between a device and memory pinned for it, or within it, over one
+/// link.
+struct DeviceJob final : Job, DeviceTask {
+  DeviceJob(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links, Direction direction, Tier& tier,
+            std::uint64_t offset, std::vector<DeviceCopy> copies)
+      : Job(the_ticket, the_link, the_links),
+        DeviceTask(the_ticket, direction, tier, offset, std::move(copies)) {}
+
+  void finished(bool complete) noexcept override {
+    if (complete) links.count(link, bytes());
+    close(complete);
+  }
+};
+
 class Engines {
  public:
   Engines(std::vector<Tier*> tiers, const MoverOptions& options);
@@ -33,7 +47,12 @@ class Engines {
   LinkTable& links() noexcept { return links_; }
   MemoryEngine& memory() noexcept { return *memory_; }
   BlockEngine& blocks(TierId id) noexcept { return *blocks_[id.index]; }
-  DiskRelay& relay() noexcept { return *relay_; }
+  Relay& relay() noexcept { return *relay_; }
+  /// pre: the tier is on a device
+  DeviceEngine& device(TierId id) noexcept { return *devices_[id.index]; }
+  /// Whether the device of tier `device` reaches this extent by itself, because it is its own memory or host
+  /// memory pinned for it.
+  bool reaches(TierId device, const Extent& extent);
   Bytes bounce_bytes() const noexcept { return {bounce_.size()}; }
 
   /// Notifies all engines that some transfer has become urgent.
@@ -42,17 +61,22 @@ class Engines {
   void stop() noexcept;
 
  private:
-  void open_blocks(Bytes bounce);
+  void open_devices();
+  void open_bounce(Bytes bounce);
   void register_memory();
   void forget_memory() noexcept;
   std::vector<std::span<std::byte>> memory_of_requests();
 
   const std::vector<Tier*> tiers_;
   LinkTable links_;
+  std::vector<std::unique_ptr<DeviceEngine>> device_engines_;  // one for each device
+  std::vector<DeviceEngine*> devices_;                         // nullptr where the tier is on none
+  std::vector<std::vector<bool>> pinned_;  // by tier on a device and tier of memory: all of that is pinned
   Mapping bounce_;
+  std::vector<std::unique_ptr<DevicePin>> pins_;  // of the bounce memory
   std::unique_ptr<BufferPool> pool_;
-  std::unique_ptr<DiskRelay> relay_;
-  std::vector<std::unique_ptr<BlockEngine>> blocks_;  // nullptr where the tier is addressable
+  std::unique_ptr<Relay> relay_;
+  std::vector<std::unique_ptr<BlockEngine>> blocks_;  // nullptr where the tier has no blocks
   std::unique_ptr<MemoryEngine> memory_;
 };
 

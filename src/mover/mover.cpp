@@ -16,6 +16,7 @@ struct Transfer::State {
     copies.reserve(jobs);
     disks.reserve(jobs);
     relay_jobs.reserve(jobs);
+    device_jobs.reserve(jobs);
   }
 
   std::shared_ptr<Engines> engines;
@@ -23,6 +24,7 @@ struct Transfer::State {
   std::vector<CopyJob> copies;
   std::vector<DiskJob> disks;
   std::vector<RelayJob> relay_jobs;
+  std::vector<DeviceJob> device_jobs;
 };
 
 namespace {
@@ -74,11 +76,50 @@ std::vector<DiskMove> disk_moves(const std::vector<Move>& moves, Access access, 
   return result;
 }
 
+// Whether a device's own queues can carry all of the moves.
+bool device_alone(Engines& engines, const LinkMoves& part) {
+  const bool out = engines.tier(part.link.from).device() != nullptr;
+  if (!out && engines.tier(part.link.to).device() == nullptr) return false;
+  return std::all_of(part.moves.begin(), part.moves.end(), [&](const Move& move) {
+    if (out) return engines.reaches(part.link.from, {move.to.tier, move.to.offset, move.from.bytes});
+    return engines.reaches(part.link.to, move.from);
+  });
+}
+
+std::uint64_t address_of(Tier& tier, std::uint64_t offset) {
+  if (tier.device() != nullptr) return (tier.device()->address + offset).value;
+  return reinterpret_cast<std::uint64_t>(tier.memory() + offset);
+}
+
+void add_device_job(Transfer::State& state, const LinkMoves& part) {
+  Engines& engines = *state.engines;
+  Tier& from = engines.tier(part.link.from);
+  Tier& to = engines.tier(part.link.to);
+  const Direction direction = from.device() == nullptr ? Direction::in
+                              : to.device() == nullptr ? Direction::out
+                                                       : Direction::within;
+  std::vector<DeviceCopy> copies;
+  copies.reserve(part.moves.size());
+  for (const Move& move : part.moves) {
+    copies.push_back(
+        {address_of(from, move.from.offset), address_of(to, move.to.offset), move.from.bytes.count});
+  }
+  const Move& first = part.moves.front();
+  const bool in = direction == Direction::in;
+  state.device_jobs.emplace_back(state.ticket, part.link, engines.links(), direction, in ? to : from,
+                                 in ? first.to.offset : first.from.offset, std::move(copies));
+}
+
 void add_job(Transfer::State& state, LinkMoves part) {
   Engines& engines = *state.engines;
   Tier& from = engines.tier(part.link.from);
   Tier& to = engines.tier(part.link.to);
-  if (from.memory() != nullptr && to.memory() != nullptr) {
+  const bool on_device = from.device() != nullptr || to.device() != nullptr;
+  if (device_alone(engines, part)) {
+    add_device_job(state, part);
+  } else if (on_device) {
+    state.relay_jobs.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
+  } else if (from.memory() != nullptr && to.memory() != nullptr) {
     state.copies.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
   } else if (from.memory() == nullptr && to.memory() == nullptr) {
     state.relay_jobs.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
@@ -97,6 +138,10 @@ void start_jobs(const std::shared_ptr<Transfer::State>& state) {
     engines.blocks(job.access() == Access::read ? job.link.from : job.link.to).start({state, &job});
   }
   for (RelayJob& job : state->relay_jobs) engines.relay().start({state, &job});
+  for (DeviceJob& job : state->device_jobs) {
+    const bool out = engines.tier(job.link.from).device() != nullptr;
+    engines.device(out ? job.link.from : job.link.to).start({state, &job});
+  }
 }
 
 // Waits until the transfer has ended, whatever its outcome.

@@ -10,6 +10,7 @@
 #include "base/check.hpp"
 #include "terrace/error.hpp"
 #include "tiers/fake_blocks.hpp"
+#include "tiers/fake_device.hpp"
 #include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 
@@ -74,6 +75,9 @@ class BlockFake final : public ScriptedTier {
 }  // namespace
 
 Result<std::unique_ptr<Tier>> open_fake_tier(const TierSpec& spec) {
+  if (spec.on_device) {
+    return open_fake_device_tier(spec, std::make_shared<FakeDevice>(FakeDevice::Schedule::random));
+  }
   const Bytes block = spec.block.count > 0 ? spec.block : Bytes{512};
   auto description = describe(spec, spec.blocks ? block : Bytes{64});
   if (!description) return description.error();
@@ -85,7 +89,7 @@ Result<std::unique_ptr<Tier>> open_fake_tier(const TierSpec& spec) {
 }
 
 std::unique_ptr<FakeTier> make_fake_tier(const TierSpec& spec) {
-  check(spec.kind == TierKind::fake, "make_fake_tier() takes a fake spec");
+  check(spec.kind == TierKind::fake && !spec.on_device, "make_fake_tier() takes a fake spec, on no device");
   auto tier = open_fake_tier(spec).value();
   return std::unique_ptr<FakeTier>(static_cast<FakeTier*>(tier.release()));
 }

@@ -30,6 +30,12 @@ OpenedTier open_file_tier(const TierSpec& spec);
 OpenedTier open_emulated_tier(const TierSpec& spec);
 /// Opens memory that fails on command; fake.hpp has its controls.
 OpenedTier open_fake_tier(const TierSpec& spec);
+/// Opens memory of a GPU in one allocation. Fails with unsupported where this build or this computer has no
+/// such GPU, and with too_large where it has not as much free.
+OpenedTier open_cuda_tier(const TierSpec& spec);
+/// Opens host memory in 2 MiB pages, touched and pinned once for every GPU. Fails with unsupported where
+/// there is none.
+OpenedTier open_pinned_tier(const TierSpec& spec);
 
 struct TierOpener {
   TierKind kind;
@@ -40,6 +46,7 @@ inline constexpr std::array kTierOpeners{
     TierOpener{TierKind::dram, open_dram_tier},         TierOpener{TierKind::numa, open_numa_tier},
     TierOpener{TierKind::dax, open_dax_tier},           TierOpener{TierKind::file, open_file_tier},
     TierOpener{TierKind::emulated, open_emulated_tier}, TierOpener{TierKind::fake, open_fake_tier},
+    TierOpener{TierKind::cuda, open_cuda_tier},         TierOpener{TierKind::pinned, open_pinned_tier},
 };
 
 }  // namespace terrace

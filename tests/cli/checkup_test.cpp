@@ -153,6 +153,10 @@ TEST(Checkup, OwnsUpToNotUsingAGpu) {
   expect(computer, "gpu", CheckStatus::missing, "built without CUDA");
   computer.gpus = {"/dev/nvidia0"};
   expect(computer, "gpu", CheckStatus::missing, "/dev/nvidia0 is not used");
+  computer.cuda = Error{ErrorCode::unsupported, "the driver is too old (it says: no): update it"};
+  expect(computer, "gpu", CheckStatus::missing, "the driver is too old (it says: no); /dev/nvidia0");
+  computer.cuda = GpuList{"13.0", {{0, "NVIDIA H200", 139_GiB}}};
+  expect(computer, "gpu", CheckStatus::ok, "0: NVIDIA H200 with 139.00 GiB; the driver knows CUDA 13.0");
 }
 
 }  // namespace

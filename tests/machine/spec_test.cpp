@@ -15,7 +15,8 @@ TEST(Spec, PrintsCanonicalTextAsWritten) {
         "dax:/mnt/pmem/terrace:64GiB,keep", "file:/data/spill:200GiB",
         "file:/data/spill:200GiB,keep,pool,buffered,block=4MiB,depth=32,threads=2", "file:relative/name:1GB",
         "emulated:768GiB,read=39GB/s,write=13GB/s,latency=304ns", "emulated:1GiB,read=1GB/s,write=1GB/s,huge",
-        "fake:1MiB", "fake:1MiB,blocks,block=4KiB"}) {
+        "fake:1MiB", "fake:1MiB,blocks,block=4KiB", "fake:1MiB,device", "cuda:0:100GiB",
+        "cuda:3:1GiB,threads=2", "pinned:64GiB"}) {
     const auto spec = parse_tier_spec(text);
     ASSERT_TRUE(spec) << text << ": " << spec.error().message;
     EXPECT_EQ(to_string(*spec), text);
@@ -59,7 +60,7 @@ struct Refusal {
 
 TEST(Spec, RefusesWithASentenceThatNamesTheOffendingPart) {
   const Refusal refusals[] = {
-      {"", "the kinds are dram, numa, dax, file, emulated, fake"},
+      {"", "the kinds are dram, numa, dax, file, emulated, fake, cuda, pinned"},
       {"dran:8GiB", "did you mean 'dram'?"},
       {"emulatd:8GiB", "did you mean 'emulated'?"},
       {"DRAM:8GiB", "is no kind"},
@@ -106,6 +107,13 @@ TEST(Spec, RefusesWithASentenceThatNamesTheOffendingPart) {
       {"numa:1024:8GiB", "node"},
       {"numa:0+1+0*2:8GiB", "node 0 stands twice"},
       {"numa:-1:8GiB", "'-1' in the node list"},
+      {"cuda:8GiB", "no number of a GPU"},
+      {"cuda:0:", "no size"},
+      {"cuda:x:8GiB", "'x' is not the number of a GPU"},
+      {"cuda:1024:8GiB", "not the number of a GPU"},
+      {"cuda:0:8GiB,huge", "cuda takes threads"},
+      {"pinned:0:8GiB", "is not an amount"},
+      {"fake:1MiB,blocks,device", "asks for blocks on a device"},
       {"emulated:64GiB", "declares no read rate"},
       {"emulated:64GiB,read=1GB/s", "declares no write rate"},
       {"emulated:64GiB,write=1GB/s", "declares no read rate"},
@@ -152,7 +160,8 @@ class SpecProperty : public testing::Test {
   void set_options(TierSpec& spec) {
     const bool file = spec.kind == TierKind::file, fake = spec.kind == TierKind::fake;
     const bool mapped = file || spec.kind == TierKind::dax;
-    if (!mapped && !fake) spec.huge_pages = chance();
+    const bool gpu = spec.kind == TierKind::cuda || spec.kind == TierKind::pinned;
+    if (!mapped && !fake && !gpu) spec.huge_pages = chance();
     if (mapped) spec.keep = chance();
     if (file) spec.force_pool = chance(), spec.buffered = chance();
     if (file && chance()) spec.read_rate = rate();
@@ -160,15 +169,17 @@ class SpecProperty : public testing::Test {
     if (file && chance()) spec.depth = static_cast<unsigned>(1 + below(4096));
     if (fake) spec.blocks = chance();
     if ((file || fake) && chance()) spec.block = Bytes{512ull << below(22)};
+    if (fake && !spec.blocks && spec.block.count == 0) spec.on_device = chance();
     if (chance()) spec.threads = static_cast<unsigned>(1 + below(256));
   }
 
   TierSpec spec() {
     TierSpec spec;
-    spec.kind = static_cast<TierKind>(below(6));
+    spec.kind = static_cast<TierKind>(below(8));
     spec.capacity = Bytes{1 + (random_() >> (4 + below(60)))};
     if (spec.kind == TierKind::file || spec.kind == TierKind::dax) spec.path = path();
     if (spec.kind == TierKind::numa) spec.nodes = nodes();
+    if (spec.kind == TierKind::cuda) spec.gpu = static_cast<unsigned>(below(1024));
     if (spec.kind == TierKind::emulated) {
       spec.read_rate = rate();
       spec.write_rate = rate();

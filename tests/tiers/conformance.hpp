@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "terrace/tier.hpp"
+#include "tiers/cuda.hpp"
 #include "tiers/temporary_folder.hpp"
 #include "tiers/tier_access.hpp"
 
@@ -33,6 +34,8 @@ inline void PrintTo(const TierCase& tier, std::ostream* out) { *out << tier.spec
 class TierConformance : public testing::TestWithParam<TierCase> {
  protected:
   void SetUp() override {
+    // A GPU's context takes long to make: the program keeps one.
+    static const auto gpu = open_cuda_device(0);
     auto tier = open_tier(spec());
     if (!tier && tier.error().code == ErrorCode::unsupported) GTEST_SKIP() << tier.error().message;
     ASSERT_TRUE(tier) << tier.error().message;
@@ -77,12 +80,17 @@ TEST_P(TierConformance, DescriptionStaysTheSame) {
   EXPECT_EQ(place->capacity, before);
 }
 
-TEST_P(TierConformance, IsEitherAddressableOrMadeOfBlocks) {
+TEST_P(TierConformance, HasOneShape) {
   const bool addressable = tier_->description().addressable;
+  const std::uint64_t granule = tier_->description().granularity.count;
   EXPECT_EQ(tier_->memory() != nullptr, addressable);
-  EXPECT_EQ(tier_->blocks() == nullptr, addressable);
+  EXPECT_EQ((tier_->memory() != nullptr) + (tier_->blocks() != nullptr) + (tier_->device() != nullptr), 1);
+  EXPECT_FALSE(tier_->borrowed());
   if (addressable) {
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tier_->memory()) % tier_->description().granularity.count, 0u);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(tier_->memory()) % granule, 0u);
+  }
+  if (tier_->device()) {
+    EXPECT_EQ(tier_->device()->address.value % granule, 0u);
   }
 }
 

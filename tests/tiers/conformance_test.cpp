@@ -20,8 +20,16 @@ const TierCase kBlockTiers[] = {
     {"FakeLargeBlocks", "fake:1MB,blocks,block=4KiB"},
 };
 
+const TierCase kDeviceTiers[] = {
+    {"FakeDevice", "fake:1000KB,device"},
+    {"Cuda", "cuda:0:4MiB"},
+    {"CudaUneven", "cuda:0:1000KB"},
+    {"Pinned", "pinned:5MiB"},
+};
+
 INSTANTIATE_TEST_SUITE_P(Addressable, TierConformance, testing::ValuesIn(kTiers), tier_case_name);
 INSTANTIATE_TEST_SUITE_P(Blocks, TierConformance, testing::ValuesIn(kBlockTiers), tier_case_name);
+INSTANTIATE_TEST_SUITE_P(Devices, TierConformance, testing::ValuesIn(kDeviceTiers), tier_case_name);
 INSTANTIATE_TEST_SUITE_P(Blocks, BlockConformance, testing::ValuesIn(kBlockTiers), tier_case_name);
 
 }  // namespace

@@ -60,6 +60,10 @@ class TierAccess {
       std::copy(data.begin(), data.end(), tier_.memory() + offset);
       return;
     }
+    if (tier_.device()) {
+      std::vector<std::byte> staging = data;
+      return transfer_by_queue(Access::write, offset, staging);
+    }
     AlignedMemory memory(data.size(), *tier_.blocks());
     std::copy(data.begin(), data.end(), memory.data());
     transfer_all(Access::write, offset, memory.data(), data.size());
@@ -67,6 +71,11 @@ class TierAccess {
 
   std::vector<std::byte> read(std::uint64_t offset, std::size_t size) {
     if (tier_.memory()) return {tier_.memory() + offset, tier_.memory() + offset + size};
+    if (tier_.device()) {
+      std::vector<std::byte> data(size);
+      transfer_by_queue(Access::read, offset, data);
+      return data;
+    }
     AlignedMemory memory(size, *tier_.blocks());
     transfer_all(Access::read, offset, memory.data(), size);
     return {memory.data(), memory.data() + size};
@@ -84,6 +93,16 @@ class TierAccess {
   }
 
  private:
+  void transfer_by_queue(Access access, std::uint64_t offset, std::vector<std::byte>& data) {
+    Device& device = *tier_.device()->device;
+    const DeviceAddress address = tier_.device()->address + offset;
+    const auto pin = device.pin(data);
+    const auto queue = device.make_queue();
+    if (access == Access::read) queue->copy_out(data.data(), address, {data.size()});
+    if (access == Access::write) queue->copy_in(address, data.data(), {data.size()});
+    queue->finish();
+  }
+
   // A request may be done in part: the rest is asked for again.
   void transfer_all(Access access, std::uint64_t offset, std::byte* memory, std::uint64_t size) {
     for (std::uint64_t done = 0; done < size;) {

@@ -1,0 +1,14 @@
+// An NVIDIA GPU as a device. kinds.hpp opens its tiers.
+#pragma once
+
+#include <memory>
+
+#include "terrace/tier.hpp"
+
+namespace terrace {
+
+/// The GPU of that number, used through its primary context, the one that CUDA's runtime and PyTorch use.
+/// Fails with unsupported where this build or this computer has no such GPU.
+Result<std::shared_ptr<Device>> open_cuda_device(unsigned number);
+
+}  // namespace terrace
