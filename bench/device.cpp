@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: copies of 1 MiB and more between a GPU and pinned memory go at 0.95 of plain cudaMemcpyAsync or
 // faster, each way and both at once; neighbours of 64 KiB at 0.9 of the rate of 1 MiB; a GPU uses a disk, by
 // way of pinned memory, at 0.9 of the disk alone.

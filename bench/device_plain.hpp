@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Copies as any CUDA program makes them: cudaMemcpyAsync between memory of cudaMallocHost and of cudaMalloc,
 // a stream for each direction.
 #pragma once

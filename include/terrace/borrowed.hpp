@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Memory that another library owns, as tiers: what a mover needs to carry bytes to and from its tensors.
 //
 // A borrowed tier is all of the host's memory, or all of one device's: an extent there is an address. The

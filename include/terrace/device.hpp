@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Device: memory and queues that the host cannot dereference. A GPU, or the fake one that tests use.
 //
 // Words: a queue works through what is issued to it in order, beside the host and beside other queues; an

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The NVIDIA driver's own library, loaded when it is first needed: one program runs with a GPU and without.
 //
 // Everything that names a CUDA type stands behind TERRACE_HAS_CUDA, which the build sets where it finds

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "terrace/borrowed.hpp"
 
 #include "tiers/memory_tier.hpp"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A CopyPool has threads that copy memory for the relay, so that no engine's own thread has to.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeviceEngine: carries bytes between one device and host memory pinned for it, and within the device.
 //
 // Each direction has a queue of the device, which is what its copy engines are, and a thread that closes

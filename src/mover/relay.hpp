@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The Relay copies bytes between tiers of which neither reaches the other, through buffers of its own: from
 // disk to disk, between a disk and a device, between a device and memory that is not pinned.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An NVIDIA GPU as a device. kinds.hpp opens its tiers.
 #pragma once
 

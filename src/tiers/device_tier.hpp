@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tiers that a device makes: its own memory, one allocation made at opening; and host memory pinned for it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // FakeDevice: a device without a GPU, made to bring out every mistake in the use of one.
 //
 // A host that dereferences its addresses dies at once: they are mapped without any access, and a second

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Devices: the right bytes arrive between every pair of shapes, whatever the schedule, and failures lose
 // nothing.
 #include <gtest/gtest.h>

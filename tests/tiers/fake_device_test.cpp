@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fake device brings out mistakes: each is planted here once, and must be seen.
 #include "tiers/fake_device.hpp"
 
