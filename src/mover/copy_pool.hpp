@@ -30,10 +30,9 @@ class CopyPool {
 
   /// `work` throws nothing.
   void start(std::function<void()> work) {
-    {
-      const std::lock_guard lock(mutex_);
-      waiting_.push_back(std::move(work));
-    }
+    // Notified under the lock: once the work is done, the pool may be gone.
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(work));
     changed_.notify_one();
   }
 
