@@ -37,8 +37,7 @@ struct Subject {
 
 TEST(Drift, IsOneWhereEverythingHappensAsPredicted) {
   const Subject subject;
-  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan,
-                                      planner_named(subject.plan.planner));
+  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan);
   const Drift drift = drift_of(subject.machine, subject.plan, predicted, predicted);
   EXPECT_DOUBLE_EQ(drift.kernels, 1);
   for (const double link : drift.links) EXPECT_DOUBLE_EQ(link, 1);
@@ -47,8 +46,7 @@ TEST(Drift, IsOneWhereEverythingHappensAsPredicted) {
 
 TEST(Drift, TellsKernelsFromLinks) {
   const Subject subject;
-  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan,
-                                      planner_named(subject.plan.planner));
+  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan);
   const Drift kernels = drift_of(subject.machine, subject.plan, subject.step(3, 1), predicted);
   EXPECT_NEAR(kernels.kernels, 3, 1e-6);
   for (const double link : kernels.links) EXPECT_LE(link, 1 + 1e-9);
