@@ -3,6 +3,8 @@
 //   vectors     rows of floats of one dimension; a vector's id is its row
 //   metric      what "near" means; distances are lower for nearer vectors
 //   neighbour   an id and its distance to a query
+//   index       a graph over the vectors in layers. Its lowest layer, with nearly all of the bytes, lies in a
+//               slow tier; the layers above, with the vectors in them, lie in fast memory
 //
 // Plain data here may be copied freely; functions are thread-safe.
 #pragma once
@@ -10,11 +12,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "terrace/bytes.hpp"
 #include "terrace/result.hpp"
+#include "terrace/tier.hpp"
 
 namespace terrace::ann {
 
@@ -64,5 +70,83 @@ Result<Neighbours> exact_neighbours(const Vectors& vectors, const Vectors& queri
 /// The share of each query's k exact neighbours that were found; an answer as near as the k-th exact one
 /// counts, whichever id it has. One where there is nothing to find. pre: as many answers as truths
 double recall(const Neighbours& found, const Neighbours& truth, std::size_t k);
+
+/// Which nodes an index keeps in fast memory: those with most links in either direction (HM-ANN), or any.
+enum class Promotion : std::uint8_t { degree, random };
+
+struct BuildOptions {
+  Metric metric = Metric::l2;
+  std::uint32_t links = 16;  ///< M: a node has at most 2M links in the lowest layer, from 2 to 1024
+  std::uint32_t ef_construction = 100;  ///< candidates that an insertion looks at
+  /// Fast memory for the index, its searchers and its cache: the upper layer is as large as it allows. Zero:
+  /// no limit, and layers are those of HNSW.
+  Bytes fast{0};
+  unsigned searchers = 1;  ///< threads that will search at once, for whose data `fast` has room
+  Bytes cache{0};          ///< part of `fast` that holds what is read of a disk
+  Promotion promotion = Promotion::degree;
+  std::uint64_t seed = 1;
+  std::function<void(std::string_view stage, double share)> progress = {};
+};
+
+/// How far a search looks. More finds more and takes longer.
+struct SearchOptions {
+  std::uint32_t ef1 = 1;  ///< candidates of the upper layer, all of which enter the lowest
+  std::uint32_t ef0 =
+      50;  ///< candidates of the lowest layer, at least k; 0: the upper layer's are the answer
+  std::uint32_t beam = 1;    ///< nodes of the lowest layer whose links are followed in one step
+  std::uint32_t shares = 1;  ///< into which the entry points are dealt out, each searched by itself
+};
+
+/// What searches did so far, added up over all searchers.
+struct SearchStatistics {
+  std::uint64_t queries = 0;
+  std::uint64_t fast_distances = 0, slow_distances = 0;
+  std::uint64_t fast_hops = 0, slow_hops = 0;  ///< nodes whose links were followed
+  std::uint64_t slow_bytes = 0;                ///< used in slow memory, or read from the disk
+  std::uint64_t reads = 0, rounds = 0;         ///< of a disk; a round is reads that were waited for together
+  std::uint64_t hits = 0;                      ///< what the cache had
+};
+
+/// Bytes of an index, term by term of 002 section 3.3.4.
+struct IndexSize {
+  std::uint64_t vectors = 0;
+  std::uint64_t nodes = 0;  ///< of which one stands for all vectors that are equal
+  std::uint64_t promoted = 0;
+  std::size_t dimension = 0;
+  Bytes fast_links, fast_elements, fast_ids;
+  Bytes slow_links, slow_elements, slow_ids, slow_padding;
+  Bytes searchers, cache;  ///< fast memory for searching
+
+  Bytes fast() const { return fast_links + fast_elements + fast_ids + searchers + cache; }
+  Bytes slow() const { return slow_links + slow_elements + slow_ids + slow_padding; }
+};
+
+/// An index over vectors. Move-only; searches may run in several threads, each alone with its searcher: more
+/// threads than there are searchers wait for one another.
+class Index {
+ public:
+  /// Builds in memory. The slow part goes to `slow`, which outlives the index, or stays in memory where there
+  /// is none. Fails with a sentence on vectors that have no distance, on options out of their range and on
+  /// memory too small; throws EnvironmentError where the tier fails. No vectors make an empty index.
+  static Result<Index> build(Vectors vectors, const BuildOptions& options, Tier* slow = nullptr);
+
+  Index(Index&&) noexcept;
+  Index& operator=(Index&&) noexcept;
+  ~Index();
+
+  /// The nearest neighbours of each query, min(k, vectors) of them, the same wherever the index lies. Fails
+  /// on queries of another dimension or without a distance; throws EnvironmentError where the slow part
+  /// fails.
+  Result<Neighbours> search(const Vectors& queries, std::size_t k, const SearchOptions& options) const;
+
+  IndexSize size() const;
+  Metric metric() const;
+  SearchStatistics statistics() const;
+
+ private:
+  struct Impl;
+  explicit Index(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
 
 }  // namespace terrace::ann

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.hpp"
@@ -197,9 +198,13 @@ double exact_distance(Metric metric, std::span<const float> a, std::span<const f
       sum += (double{a[i]} - double{b[i]}) * (double{a[i]} - double{b[i]});
     return sum;
   }
-  // Roots apart: the product of two squared lengths may be no double.
-  const double lengths = std::sqrt(dot_exact(a, a)) * std::sqrt(dot_exact(b, b));
-  return lengths > 0 ? 1 - dot_exact(a, b) / lengths : 1;
+  const double length_a = std::sqrt(dot_exact(a, a)), length_b = std::sqrt(dot_exact(b, b));
+  if (length_a == 0 || length_b == 0) return 1;
+  // Scaled before they are multiplied: vectors of one direction then have the product one, whatever their
+  // length.
+  double product = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) product += double{a[i]} / length_a * (double{b[i]} / length_b);
+  return std::max(0.0, 1 - product);
 }
 
 }  // namespace terrace::ann
