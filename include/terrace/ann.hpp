@@ -88,6 +88,17 @@ struct BuildOptions {
   std::function<void(std::string_view stage, double share)> progress = {};
 };
 
+/// Where the slow part of an opened index lies: all of it in memory or in a tier, or on the disk where it was
+/// saved, past the page cache.
+enum class Placement : std::uint8_t { memory, disk };
+
+struct OpenOptions {
+  Placement placement = Placement::memory;
+  Tier* slow = nullptr;    ///< memory: an addressable tier that outlives the index; none: ordinary memory
+  unsigned searchers = 1;  ///< threads that may search at once
+  Bytes cache{0};          ///< disk: fast memory for what is read, over all searchers; zero: as it sees fit
+};
+
 /// How far a search looks. More finds more and takes longer.
 struct SearchOptions {
   std::uint32_t ef1 = 1;  ///< candidates of the upper layer, all of which enter the lowest
@@ -130,6 +141,12 @@ class Index {
   /// memory too small; throws EnvironmentError where the tier fails. No vectors make an empty index.
   static Result<Index> build(Vectors vectors, const BuildOptions& options, Tier* slow = nullptr);
 
+  /// Writes the index into a folder: its parts first, then a manifest that makes it one. Fails with a
+  /// sentence where the folder cannot be written to; throws EnvironmentError where the disk fails.
+  Result<void> save(const std::filesystem::path& folder) const;
+  /// Reads a saved index. What is missing, cut off, damaged or senseless is refused with a sentence.
+  static Result<Index> open(const std::filesystem::path& folder, const OpenOptions& options = {});
+
   Index(Index&&) noexcept;
   Index& operator=(Index&&) noexcept;
   ~Index();
@@ -148,5 +165,8 @@ class Index {
   explicit Index(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Reads all of a saved index and compares its checksums. Fails with a sentence at the first difference.
+Result<void> verify_index(const std::filesystem::path& folder);
 
 }  // namespace terrace::ann

@@ -78,8 +78,9 @@ Result<Index> Index::build(Vectors vectors, const BuildOptions& options, Tier* s
     if (!promoted) return promoted.error();
     graph = build_graph(rows, *promoted, options);
   }
-  const bool blocks = slow != nullptr && slow->blocks() != nullptr;
-  if (blocks) pack_neighbours(graph, SlowLayout(graph.layers, rows.dimension, true).records_per_unit());
+  // For every placement, so that the same vectors make the same index.
+  if (rows.count > 0)
+    pack_neighbours(graph, SlowLayout(graph.layers, rows.dimension, true).records_per_unit());
   if (const auto placed = impl->place(graph, rows, slow); !placed) return placed.error();
   impl->fast = make_fast_part(graph, rows);
   impl->fast.twins = std::move(distinct.twins);

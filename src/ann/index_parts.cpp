@@ -6,20 +6,6 @@
 #include "base/check.hpp"
 
 namespace terrace::ann {
-namespace {
-
-/// The first node, from `from` on, that lies at byte `place` or behind it.
-std::uint32_t node_at(const SlowLayout& layout, std::uint32_t from, std::uint64_t place) {
-  std::uint32_t least = from, most = static_cast<std::uint32_t>(layout.nodes());
-  while (least < most) {
-    const std::uint32_t middle = least + (most - least) / 2;
-    layout.place(middle) < place ? least = middle + 1 : most = middle;
-  }
-  return least;
-}
-
-}  // namespace
-
 FastPart make_fast_part(Graph& graph, const Rows& rows) {
   FastPart fast;
   fast.layers = graph.layers;
@@ -37,35 +23,34 @@ FastPart make_fast_part(Graph& graph, const Rows& rows) {
   return fast;
 }
 
-void write_slow_part(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint64_t start,
-                     std::uint32_t first, std::uint32_t last, std::byte* memory) {
-  for (std::uint32_t node = first; node < last; ++node) {
-    std::byte* out = memory + (layout.place(node) - start);
-    std::memcpy(out, graph.links[0].data() + std::size_t{node} * layout.links(), layout.list_bytes().count);
-    if (node < layout.promoted()) continue;
-    std::memcpy(out + layout.id_at().count, &rows.ids[graph.order[node]], kIdBytes.count);
-    std::memcpy(out + layout.vector_at().count, rows.row(graph.order[node]), rows.dimension * sizeof(float));
-  }
+void write_record(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint32_t node,
+                  std::byte* out) {
+  std::memcpy(out, graph.links[0].data() + std::size_t{node} * layout.links(), layout.list_bytes().count);
+  if (node < layout.promoted()) return;
+  const std::uint32_t row = graph.order[node];
+  std::memcpy(out + layout.id_at().count, &rows.ids[row], kIdBytes.count);
+  std::memcpy(out + layout.vector_at().count, rows.row(row), rows.dimension * sizeof(float));
 }
 
-void for_each_piece(const Graph& graph, const Rows& rows, const SlowLayout& layout,
-                    const std::function<void(std::uint64_t, std::span<const std::byte>)>& take) {
-  check(layout.unit().count > 0, "pieces are made of units");
-  // Aligned as a disk wants it.
+SlowPieces::SlowPieces(const SlowLayout& layout, std::function<void(std::uint32_t, std::byte*)> write)
+    : layout_(layout), write_(std::move(write)) {
+  if (layout_.nodes() == 0) return;
+  check(layout_.unit().count > 0, "pieces are made of units");
   constexpr std::size_t kAlignment = 4096;
-  const std::uint64_t most = round_up(Bytes{1U << 20}, layout.unit()).count, total = layout.total().count;
-  std::vector<std::byte> memory(most + kAlignment);
-  const auto skip = (kAlignment - reinterpret_cast<std::uintptr_t>(memory.data()) % kAlignment) % kAlignment;
-  std::byte* piece = memory.data() + skip;
-  std::uint32_t node = 0;
-  for (std::uint64_t offset = 0; offset < total; offset += most) {
-    const std::uint64_t size = std::min(most, total - offset);
-    std::fill(piece, piece + size, std::byte{0});
-    const std::uint32_t last = node_at(layout, node, offset + size);
-    write_slow_part(graph, rows, layout, offset, node, last, piece);
-    node = last;
-    take(offset, std::span<const std::byte>(piece, size));
-  }
+  const std::uint64_t size = std::min(round_up(Bytes{1U << 20}, layout_.unit()), layout_.total()).count;
+  memory_.resize(size + kAlignment);
+  const auto skip = (kAlignment - reinterpret_cast<std::uintptr_t>(memory_.data()) % kAlignment) % kAlignment;
+  piece_ = std::span(memory_).subspan(skip, size);
+}
+
+std::span<const std::byte> SlowPieces::next() {
+  const std::uint64_t size =
+      std::min<std::uint64_t>(piece_.size(), layout_.nodes() == 0 ? 0 : layout_.total().count - offset_);
+  std::fill(piece_.begin(), piece_.end(), std::byte{0});
+  for (; node_ < layout_.nodes() && layout_.place(node_) < offset_ + size; ++node_)
+    write_(node_, piece_.data() + (layout_.place(node_) - offset_));
+  offset_ += size;
+  return piece_.first(size);
 }
 
 }  // namespace terrace::ann

@@ -10,13 +10,26 @@ namespace terrace::ann {
 
 FastPart make_fast_part(Graph& graph, const Rows& rows);
 
-/// Writes the slow part of nodes `first` to `last` - 1 at their places, relative to `memory` as the place of
-/// byte `start`. Bytes between records are left alone.
-void write_slow_part(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint64_t start,
-                     std::uint32_t first, std::uint32_t last, std::byte* memory);
+/// The links of a node, and its id and vector unless it is promoted.
+void write_record(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint32_t node,
+                  std::byte* out);
 
-/// The whole slow part in pieces of whole units, from its beginning on. pre: the layout is for a disk
-void for_each_piece(const Graph& graph, const Rows& rows, const SlowLayout& layout,
-                    const std::function<void(std::uint64_t offset, std::span<const std::byte> piece)>& take);
+/// The slow part as it lies on a disk, in pieces of whole units, from its beginning on.
+class SlowPieces {
+ public:
+  /// `write` writes what stands at a node's place. pre: the layout is for a disk, or of no nodes
+  SlowPieces(const SlowLayout& layout, std::function<void(std::uint32_t node, std::byte* out)> write);
+
+  /// The next piece, valid until the next call and aligned for a disk; an empty one after the last.
+  std::span<const std::byte> next();
+
+ private:
+  const SlowLayout layout_;
+  const std::function<void(std::uint32_t, std::byte*)> write_;
+  std::vector<std::byte> memory_;
+  std::span<std::byte> piece_;
+  std::uint64_t offset_ = 0;
+  std::uint32_t node_ = 0;
+};
 
 }  // namespace terrace::ann

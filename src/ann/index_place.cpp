@@ -42,40 +42,60 @@ void write(Tier& tier, std::uint64_t offset, std::span<const std::byte> bytes) {
 
 }  // namespace
 
+Result<void> Index::Impl::reserve() {
+  if (tier == nullptr) {
+    memory.resize(layout.total().count);
+    return {};
+  }
+  if (tier->memory() == nullptr)
+    return Error{ErrorCode::unsupported,
+                 fmt::format("tier {} is no memory: open the index on its own disk instead",
+                             tier->description().name)};
+  if (layout.total() > tier->description().capacity) return too_small(*tier, layout.total());
+  return {};
+}
+
 Result<void> Index::Impl::place(const Graph& graph, const Rows& rows, Tier* slow) {
   tier = slow;
   const bool blocks = slow != nullptr && slow->blocks() != nullptr;
   layout = SlowLayout(graph.layers, rows.dimension, blocks);
-  if (slow != nullptr && layout.total() > slow->description().capacity)
-    return too_small(*slow, layout.total());
-  return blocks ? place_on_disk(graph, rows, *slow) : place_in_memory(graph, rows, slow);
-}
-
-Result<void> Index::Impl::place_in_memory(const Graph& graph, const Rows& rows, Tier* slow) {
-  if (slow == nullptr) memory.resize(layout.total().count);
-  write_slow_part(graph, rows, layout, 0, 0, static_cast<std::uint32_t>(layout.nodes()),
-                  slow == nullptr ? memory.data() : slow->memory());
+  if (blocks) return place_on_disk(graph, rows, *slow);
+  if (const auto room = reserve(); !room) return room.error();
+  for (std::uint32_t node = 0; node < layout.nodes(); ++node)
+    write_record(graph, rows, layout, node, slow_memory() + layout.place(node));
   return {};
 }
 
 Result<void> Index::Impl::place_on_disk(const Graph& graph, const Rows& rows, Tier& slow) {
   if (layout.nodes() == 0) return {};
+  if (layout.total() > slow.description().capacity) return too_small(slow, layout.total());
   if (cache < least_cache(layout))
     return Error{ErrorCode::too_large,
-                 fmt::format("a cache of {} is too small for this index on a disk: give it at "
-                             "least {}",
+                 fmt::format("a cache of {} is too small for this index on a disk: give it at least {}",
                              readable(cache), readable(least_cache(layout)))};
   // The tier has one queue, which one thread may use.
   searchers_most = 1;
-  for_each_piece(graph, rows, layout,
-                 [&](std::uint64_t offset, std::span<const std::byte> piece) { write(slow, offset, piece); });
+  SlowPieces pieces(
+      layout, [&](std::uint32_t node, std::byte* out) { write_record(graph, rows, layout, node, out); });
+  std::uint64_t offset = 0;
+  for (auto piece = pieces.next(); !piece.empty(); piece = pieces.next()) {
+    write(slow, offset, piece);
+    offset += piece.size();
+  }
   return {};
 }
 
+void Index::Impl::open_disk(const std::filesystem::path& path) {
+  disk_ = std::make_unique<DiskFile>(path, layout.unit());
+}
+
 std::unique_ptr<SlowPart> Index::Impl::open_slow_part() {
-  if (tier == nullptr || layout.nodes() == 0)
-    return slow_in_memory(layout, memory.data(), fast.distance, nullptr);
-  if (tier->memory() != nullptr) return slow_in_memory(layout, tier->memory(), fast.distance, tier);
+  if (disk_ != nullptr) {
+    queues_.push_back(disk_->open_queue());
+    return slow_on_disk(layout, *queues_.back(), fast.distance, cache / searchers_most, disk_->path(),
+                        disk_->path());
+  }
+  if (layout.unit().count == 0) return slow_in_memory(layout, slow_memory(), fast.distance, tier);
   return slow_on_disk(layout, *tier->blocks(), fast.distance, cache, tier->description().name,
                       tier->description().spec.path);
 }

@@ -50,7 +50,7 @@ class SlowLayout {
 
   /// What a disk reads at once; tight layouts have none.
   Bytes unit() const { return unit_; }
-  std::uint64_t units() const { return total().count / unit_.count; }
+  std::uint64_t units() const { return unit_.count == 0 ? 0 : total().count / unit_.count; }
   std::uint64_t records_per_unit() const { return unit_ / record_bytes(); }
   Bytes total() const;
   /// Where the node's links begin, which is where its record does if it has one. pre: node < nodes()

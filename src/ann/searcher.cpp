@@ -1,11 +1,21 @@
 #include "ann/searcher.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "ann/prefetch.hpp"
-#include "base/check.hpp"
+#include "terrace/error.hpp"
 
 namespace terrace::ann {
+namespace {
+
+[[noreturn]] void fail_damaged(const char* what) {
+  throw EnvironmentError(fmt::format("the index holds {}: it is damaged, build it again", what), {});
+}
+
+}  // namespace
 
 Searcher::Searcher(const FastPart& fast, std::unique_ptr<SlowPart> slow)
     : fast_(fast), slow_(std::move(slow)), visited_(fast.nodes()) {}
@@ -122,6 +132,10 @@ void Searcher::measure(const float* query) {
                         ? slow_distances_[slow++]
                         : fast_.distance(query, fast_.vector_of(fresh_[i]), fast_.dimension);
   }
+  // Vectors are finite when they are built in; those of a disk may have become anything.
+  if (std::any_of(slow_distances_.begin(), slow_distances_.end(),
+                  [](float here) { return std::isnan(here); }))
+    fail_damaged("a vector with a value that is no number");
   counts_.slow_distances += slow;
   counts_.fast_distances += fresh_.size() - slow;
 }
@@ -146,6 +160,8 @@ std::vector<Neighbour> Searcher::answer(std::size_t k) {
   }
   links_.resize(slow_nodes_.size());
   slow_->ids(slow_nodes_, links_.data());
+  if (std::any_of(links_.begin(), links_.end(), [&](std::uint32_t id) { return id >= fast_.vectors_held(); }))
+    fail_damaged("an id of no vector");
   std::vector<Neighbour> found;
   std::size_t slow = 0;
   for (const Candidate& one : best)
