@@ -132,6 +132,36 @@ struct IndexSize {
   Bytes slow() const { return slow_links + slow_elements + slow_ids + slow_padding; }
 };
 
+/// What a search should be.
+struct TuneGoal {
+  std::size_t k = 10;
+  double recall = 0.95;   ///< of the k nearest, on average
+  Seconds latency{1e-3};  ///< of a query, on average
+};
+
+/// How long work takes, as reference searches showed it (002 section 3.3.3).
+struct WorkTimes {
+  Seconds fast_distance{0}, slow_distance{0};
+
+  /// Equation 3.1 with the distances that were counted in place of ef x C.
+  Seconds predict(double fast_distances, double slow_distances) const {
+    return fast_distance * fast_distances + slow_distance * slow_distances;
+  }
+};
+
+/// Equation 3.1 as printed: `steps` is its C, `threads` its Thr.
+Seconds equation_3_1(std::uint32_t ef1, std::uint32_t ef0, double steps, unsigned threads,
+                     const WorkTimes& times);
+
+struct TunedSearch {
+  SearchOptions options;
+  double recall = 0;     ///< of the learning queries
+  Seconds predicted{0};  ///< mean of a query
+  WorkTimes times;
+  std::size_t settings = 0, in_time = 0,
+              tried = 0;  ///< of the grid; kept by the model; whose recall was measured
+};
+
 /// An index over vectors. Move-only; searches may run in several threads, each alone with its searcher: more
 /// threads than there are searchers wait for one another.
 class Index {
@@ -156,6 +186,11 @@ class Index {
   /// fails.
   Result<Neighbours> search(const Vectors& queries, std::size_t k, const SearchOptions& options) const;
 
+  /// The fastest setting that keeps both promises for the learning queries, whose exact neighbours `truth`
+  /// holds; recall with a margin for queries that were not learnt from. Fails with a sentence that names the
+  /// best that can be had where none does.
+  Result<TunedSearch> tune(const Vectors& queries, const Neighbours& truth, const TuneGoal& goal) const;
+
   IndexSize size() const;
   Metric metric() const;
   SearchStatistics statistics() const;
@@ -165,6 +200,11 @@ class Index {
   explicit Index(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Neighbours as big-ann-benchmarks stores them (.ibin): queries and k (uint32 each), all ids, all distances.
+/// Fails with one sentence; throws EnvironmentError where the disk fails. pre for writing: as many for each
+Result<Neighbours> read_neighbours(const std::filesystem::path& path);
+Result<void> write_neighbours(const std::filesystem::path& path, const Neighbours& neighbours);
 
 /// Reads all of a saved index and compares its checksums. Fails with a sentence at the first difference.
 Result<void> verify_index(const std::filesystem::path& folder);
