@@ -8,9 +8,13 @@ STRESS ?= 10
 
 packages = scripts/install-packages
 build = cmake --preset $(1) $(2) && cmake --build --preset $(1) -j $(JOBS)
-run-tests = ctest --preset $(1) -j $(JOBS)
+# The parts that own memory, run threads or parse what others wrote; tests/PART is the folder.
+sanitized_parts = $(filter tiers tiers_file heap mover manager exec train base machine graph plan data records, \
+                           $(notdir $(wildcard tests/*)))
 
-.PHONY: help demo test test-fast test-all tsan stress long fuzz bench install format format-check docs docs-check lint clean
+export JOBS
+
+.PHONY: help demo test test-part test-all sanitize asan tsan stress long fuzz bench install format format-check docs docs-check lint clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | awk -F': ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -20,31 +24,36 @@ demo: ## trains a network in a fifth of its memory, with a disk behind it, and s
 	$(call build,release) --target demo
 	build/release/bin/demo
 
-test: format-check test-fast docs-check ## all tests, plain and with the address and undefined sanitizers
-	$(call build,asan)
-	$(call run-tests,asan)
-
-test-fast: ## all tests of the release build
+test: format-check ## the release build, all its tests and the documents; ends with where the time went
 	$(packages) build torch data
-	$(call build,release)
-	$(call run-tests,release)
+	scripts/check-includes
+	scripts/test release
 
-test-all: test tsan stress long fuzz lint ## test, thread sanitizer, long stress and training, fuzzing and clang-tidy
+test-part: ## builds and runs one part's tests (PART=heap)
+	$(packages) build
+	scripts/test release $(or $(PART),$(error name a folder of tests/, as in make test-part PART=heap))
+
+sanitize: ## the tests of what owns memory, runs threads or reads files, with the address and undefined sanitizers
+	$(packages) build data
+	scripts/test asan $(sanitized_parts)
+
+test-all: test asan tsan stress long fuzz lint ## test, all tests with sanitizers, stress, the long ones, fuzzing and clang-tidy
+
+asan: ## all tests with the address and undefined sanitizers
+	$(packages) build torch data
+	scripts/test asan
 
 tsan: ## all tests with the thread sanitizer
 	$(packages) build torch data
-	$(call build,tsan)
-	$(call run-tests,tsan)
+	scripts/test tsan
 
 stress: ## the release tests with STRESS (10) times the random operations
 	$(packages) build torch data
-	$(call build,release)
-	TERRACE_STRESS=$(STRESS) $(call run-tests,release)
+	TERRACE_STRESS=$(STRESS) scripts/test release
 
-long: ## the training that takes minutes, to a good accuracy
-	$(packages) build data
-	$(call build,release)
-	TERRACE_LONG=1 $(call run-tests,release) -R LongTraining
+long: ## the release tests with what takes minutes: every seed, large networks, training to a good accuracy
+	$(packages) build torch data
+	TERRACE_LONG=1 scripts/test release
 
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
 	$(packages) build fuzz
@@ -77,7 +86,7 @@ docs-check: ## fails where the documents name what does not exist or show code t
 
 lint: ## clang-tidy over all sources
 	$(packages) build lint
-	cmake --preset release
+	cmake --preset lint
 	scripts/lint
 
 clean: ## removes everything built

@@ -1,5 +1,5 @@
-// Claim: AutoTM's placement problem is solved to a proven percent in moments, many times faster than by a
-// general solver of integer programs.
+// Claim: AutoTM's placement problem is solved to a proven gap of 1% in under half a second, many times faster
+// than by a general solver of integer programs.
 //
 //   bench/run autotm [--quick] [--full] [--only PART[,PART...]] [--network NAME] [--cbc SECONDS]
 //
@@ -9,9 +9,9 @@
 //   measured  models that run here, with profiles measured here
 //   growth    from 100 to 100,000 kernels
 //
-// `ratio` is CBC's time to 1% over ours, the least over the rows of table3 where we came there; where CBC ran
-// into its limit (60 s, --cbc) the limit counts, so that the true ratio is larger. --full asks CBC for 0.1%,
-// too. Times are of solving; an instance is made once for all.
+// `ratio` is CBC's time to 1% over ours, the least over the rows of table3 where our solver reached 1%. Where
+// CBC ran into its limit (60 s, --cbc) the limit counts, so that the true ratio is larger. --full asks CBC
+// for 0.1%, too. Times are of solving; an instance is built once for all solvers.
 #include <cmath>
 #include <functional>
 
@@ -29,7 +29,7 @@ std::vector<Section> sections() {
   return {{"table3", table3}, {"async", async}, {"three", three}, {"measured", measured}, {"growth", growth}};
 }
 
-/// CBC's time over ours, where both are known.
+/// Returns CBC's time over ours, where both are known.
 std::vector<double> ratios(const json& rows) {
   std::vector<double> all;
   for (const json& row : rows) {

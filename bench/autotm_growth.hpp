@@ -1,4 +1,5 @@
-// Placement problems of any size: chains, chains with skips as DenseNet has them, and random graphs.
+// Builds placement problems of any size: chains, chains with skip connections as in DenseNet, and random
+// graphs.
 #pragma once
 
 #include <cmath>
@@ -9,8 +10,8 @@
 
 namespace terrace::bench {
 
-/// Training of a chain of layers, each of which reads what so many before it made: forward, then backward,
-/// where every layer's weight is updated as soon as its gradient is there.
+/// The training graph of a chain of layers, each of which reads the outputs of a number of layers before it:
+/// forward, then backward, where every layer's weight is updated as soon as its gradient is computed.
 class ChainGraph {
  public:
   ChainGraph(std::uint32_t layers, std::uint32_t reach) : layers_(layers), reach_(reach), random_(layers) {}
@@ -34,7 +35,7 @@ class ChainGraph {
   }
 
  private:
-  /// From 16 MiB to 272 MiB.
+  /// Draws a size from 16 MiB to 272 MiB.
   Bytes size() { return Bytes{(std::uint64_t{1} << 24) + random_.below(std::uint64_t{1} << 28)}; }
 
   std::vector<TensorId> read_by(const std::vector<TensorId>& made, std::uint32_t layer) const {
@@ -49,7 +50,7 @@ class ChainGraph {
     inputs.push_back(weight);
     inputs.push_back(gradients[layer + 1]);
     for (std::uint32_t i = std::max(1U, first); i <= layer; ++i) {
-      if (gradients[i]) inputs.push_back(gradients[i]);  // adds to it
+      if (gradients[i]) inputs.push_back(gradients[i]);  // the kernel accumulates into it
       if (!gradients[i]) gradients[i] = tensor(TensorKind::gradient, graph_[made[i]].bytes);
       outputs.push_back(gradients[i]);
     }
@@ -73,12 +74,12 @@ class ChainGraph {
   void add(const std::vector<TensorId>& inputs, const std::vector<TensorId>& outputs, Phase phase) {
     Kernel kernel;
     kernel.name = "k" + std::to_string(graph_.kernels.size());
-    kernel.foreign = "layer";
+    kernel.operation = "layer";
     kernel.phase = phase;
     const auto whole = [&](TensorId id) { return Operand{id, graph_[id].shape, graph_[id].bytes, {}}; };
     for (const TensorId id : inputs) kernel.inputs.push_back(whole(id));
     for (const TensorId id : outputs) kernel.outputs.push_back(whole(id));
-    // From what waits for memory to what never does.
+    // The work ranges from memory-bound to compute-bound.
     kernel.flops =
         static_cast<double>(random_.below(60)) * static_cast<double>(graph_[outputs[0]].bytes.count);
     graph_.kernels.push_back(kernel);
@@ -108,7 +109,8 @@ constexpr Family kFamilies[] = {
     {"dense", [](std::uint32_t kernels) { return ChainGraph(kernels / 2, 4).make(); }},
     {"random", random_kernels}};
 
-/// Between the smallest and the largest that came to 1%: seconds grow as kernels to this power.
+/// Returns the exponent with which seconds grow with kernels, between the smallest and the largest graph that
+/// reached 1%.
 inline json exponent_of(const json& rows, const std::string& family) {
   const json *first = nullptr, *last = nullptr;
   for (const json& row : rows) {

@@ -10,7 +10,7 @@ namespace terrace::bench {
 struct AutotmNetwork {
   const char* name;
   std::int64_t batch;
-  /// 001 Table 3, seconds of all its solves: at 8:1, 4:1 and 1:1, static and synchronous.
+  /// 001 Table 3: seconds of all its solves at 8:1, 4:1 and 1:1, static and synchronous.
   const char* paper[2][3];
 };
 
@@ -26,7 +26,7 @@ inline const char* name_of(autotm::Formulation formulation) {
   return kNames[static_cast<int>(formulation)];
 }
 
-/// The paper's machine, with its copies so many times slower.
+/// Returns the paper's machine with copies slower by a factor.
 inline Machine autotm_machine(double slower) {
   Machine machine = machine_preset("optane-autotm").value();
   for (Link& link : machine.links) {
@@ -40,7 +40,7 @@ inline AutotmProblem network_problem(const AutotmNetwork& network, double slower
   return {share_in_place(schedule(std::move(graph))), autotm_machine(slower)};
 }
 
-/// Those that were asked for; a quick run takes the two smallest.
+/// Returns the networks that were asked for; a quick run takes the two smallest.
 inline std::vector<AutotmNetwork> networks_of(const AutotmRequest& asked) {
   std::vector<AutotmNetwork> all;
   for (const AutotmNetwork& one : kNetworks) {
@@ -89,8 +89,8 @@ inline json async(AutotmRequest asked) {
   return rows;
 }
 
-/// The paper's machine with a disk behind it, which kernels cannot use: the figures of one NVMe drive, read
-/// and written past the page cache.
+/// Returns the paper's machine with a disk behind it, which is not addressable; its figures are those of an
+/// NVMe drive with direct I/O.
 inline Machine machine_with_disk() {
   Machine machine = autotm_machine(1);
   machine.name = "optane-autotm-disk";
@@ -110,8 +110,8 @@ inline Machine machine_with_disk() {
   return machine;
 }
 
-/// Half of the peak is all that the second tier holds: local and remote DRAM and Optane, which kernels can
-/// all use, and DRAM, Optane and a disk.
+/// Two machines of three tiers, of which the second holds half of the peak: local and remote DRAM and Optane,
+/// all addressable; and DRAM, Optane and a disk.
 inline json three(const AutotmRequest& asked) {
   print_head("Three tiers: optane-4tier without its fourth, and optane-autotm with a disk", kColumns);
   json rows = json::array();
@@ -140,8 +140,8 @@ inline json three(const AutotmRequest& asked) {
   return rows;
 }
 
-/// Kernels measured on this computer, with slower memory emulated: noisy, and not always slower with less
-/// fast memory.
+/// Kernels are measured on this computer with slower memory emulated. Such profiles are noisy, and kernels
+/// are not always slower with less fast memory.
 inline json measured(const AutotmRequest& asked) {
   print_head("Profiles measured here, slower memory emulated", kColumns);
   json rows = json::array();

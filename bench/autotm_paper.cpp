@@ -1,18 +1,18 @@
-// Claim: with half to four fifths of its DRAM replaced, training loses less than the 27.7% of AutoTM's paper,
-// and large networks run twice as fast as with DRAM as a hardware cache.
+// Claim: in simulation, large networks run twice as fast as with DRAM as a hardware cache, as AutoTM's paper
+// has it.
 //
 //   bench/run autotm_paper [--quick] [--only conventional|large] [--network NAME]
 //
-//   conventional  001 Fig. 7, its means, and the prices of section 6.3
-//   large         001 Fig. 8
+//   conventional  001 Fig. 7, its means, and the prices of section 6.3; tables without an aim
+//   large         001 Fig. 8; the claim
 //
-// Simulated on the paper's machine (`optane-autotm`) with kernels estimated from its description: nothing is
-// measured, and apart from solves that the clock ends it comes out the same everywhere. Every plan is
-// verified. Each part has an aim for the geometric mean of `best`; `ratio` is the least of what was reached
-// over its aim, so that 1 means that all parts that ran come up to theirs:
+// The paper's machine (`optane-autotm`) is simulated with kernels estimated from its description: nothing is
+// measured, and except for solves that the clock ends the results are the same everywhere. Every plan is
+// verified. `ratio` is the geometric mean of the speed of `best` over memory mode on large networks, over its
+// aim of 2; it is null where that part did not run.
 //
-//   conventional  what is left of all-DRAM's speed at 4:1 and 1:1, over the paper's 72.3%: 1
-//   large         speed over memory mode: 2
+// The conventional part has no aim: the model of the machine loses less to slow memory than the paper's
+// machine does, so keeping more speed than the paper's 72.3% would prove nothing.
 #include "autotm_tables.hpp"
 
 namespace terrace::bench {
@@ -20,10 +20,10 @@ namespace {
 
 struct Request {
   bool quick = false;
-  std::string only, network;  ///< empty: all
+  std::string only, network;  ///< empty means all
 };
 
-/// Those that were asked for; a quick run takes the first.
+/// Returns the networks that were asked for; a quick run takes the first.
 template <std::size_t count>
 std::vector<PaperNetwork> chosen(const Request& request, const PaperNetwork (&all)[count]) {
   std::vector<PaperNetwork> networks;
@@ -44,81 +44,44 @@ json conventional(const Request& request) {
   return details;
 }
 
-/// What one part came to, against its aim.
-struct Verdict {
-  std::string part, what;
-  double aim;
-  std::vector<double> values;  ///< of its rows
+constexpr double kAim = 2;
 
-  double mean() const { return geometric_mean(values); }
-  double ratio() const { return mean() / aim; }
-  bool is_met() const { return ratio() >= 1; }
-  json row() const { return {{"what", what}, {"aim", aim}, {"mean", mean()}, {"met", is_met()}}; }
-};
-
-/// A row for which there is no plan leaves no mean: an aim is not met by leaving rows out.
-template <class Chosen>
-std::vector<double> speeds_of_best(const json& rows, const char* over, Chosen chosen) {
+/// A row for which there is no plan makes the mean undefined: an aim is not met by leaving rows out.
+std::vector<double> speeds_over_memory_mode(const json& rows) {
   std::vector<double> speeds;
-  for (const json& row : rows) {
-    if (chosen(row)) speeds.push_back(speed_over(row, "best", over).value_or(NAN));
-  }
+  for (const json& row : rows) speeds.push_back(speed_over(row, "best", "memory-mode").value_or(NAN));
   return speeds;
 }
 
-Verdict judge_conventional(const json& rows) {
-  Verdict made{"conventional", "share of all-DRAM's speed at 4:1 and 1:1, over the paper's 72.3%", 1,
-               speeds_of_best(rows, "all-dram", is_half_to_fifth)};
-  for (double& speed : made.values) speed /= 1 - kPaperLoss;
-  return made;
-}
-
-Verdict judge_large(const json& rows) {
-  return {"large", "speed over memory mode on large networks", 2,
-          speeds_of_best(rows, "memory-mode", is_any)};
-}
-
-/// The one that is furthest from its aim; one without a mean is further than any.
-const Verdict& worst(const std::vector<Verdict>& verdicts) {
-  return *std::min_element(verdicts.begin(), verdicts.end(), [](const Verdict& a, const Verdict& b) {
-    return !std::isnan(b.ratio()) && (std::isnan(a.ratio()) || a.ratio() < b.ratio());
-  });
-}
-
-void print_verdicts(const std::vector<Verdict>& verdicts, json details) {
-  print_line("");
-  for (const Verdict& one : verdicts) {
-    details["verdict"][one.part] = one.row();
-    print_line(fmt::format("{}: {:.2f}; the aim of {} is {}", one.what, one.mean(), one.aim,
-                           one.is_met() ? "met" : "missed"));
+void print_verdict(const std::vector<double>& speeds, json details) {
+  const double mean = geometric_mean(speeds);
+  std::vector<double> ratios = speeds;
+  for (double& ratio : ratios) ratio /= kAim;
+  if (!speeds.empty()) {
+    print_line(fmt::format("\nspeed over memory mode on large networks: {:.2f}; the aim of {} is {}", mean,
+                           kAim, mean >= kAim ? "met" : "missed"));
   }
-  const Verdict& least = worst(verdicts);
-  std::vector<double> ratios = least.values;
-  for (double& ratio : ratios) ratio /= least.aim;
-  print_result("geometric means of what best reaches over their aims, the least of all parts",
-               "at least 1: the share of all-DRAM's speed at 4:1 and 1:1 over the paper's 72.3% is 1, and "
-               "the speed over memory mode on large networks 2",
-               least.ratio(), spread(ratios), std::move(details));
+  print_result("geometric mean of the speed of best over memory mode on large networks, over its aim of 2",
+               "at least 1", mean / kAim, speeds.empty() ? json::array() : spread(ratios),
+               std::move(details));
 }
 
 void run(const Request& request) {
   json details = json::object();
-  std::vector<Verdict> verdicts;
+  std::vector<double> speeds;
   const auto asked = [&](const char* part) { return request.only.empty() || request.only == part; };
-  if (asked("conventional")) {
+  const auto conventional_networks = chosen(request, kConventional), large_networks = chosen(request, kLarge);
+  if (asked("conventional") && !conventional_networks.empty())
     details["conventional"] = conventional(request);
-    verdicts.push_back(judge_conventional(details["conventional"]["rows"]));
+  if (asked("large") && !large_networks.empty()) {
+    details["large"] = figure8(large_networks);
+    speeds = speeds_over_memory_mode(details["large"]);
   }
-  if (asked("large")) {
-    details["large"] = figure8(chosen(request, kLarge));
-    verdicts.push_back(judge_large(details["large"]));
-  }
-  std::erase_if(verdicts, [](const Verdict& one) { return one.values.empty(); });  // it has no such network
-  if (verdicts.empty()) {
+  if (details.empty()) {
     throw std::runtime_error(
         "there is no such part or network: take conventional or large, and a network of it");
   }
-  print_verdicts(verdicts, std::move(details));
+  print_verdict(speeds, std::move(details));
 }
 
 Request request_of(int argc, char** argv) {

@@ -1,4 +1,5 @@
-// One placement problem of AutoTM, solved by prices and by CBC: how long each takes to prove a gap.
+// Solves one placement problem of AutoTM with our solver and with CBC, and measures how long each takes to
+// prove a gap.
 #pragma once
 
 #include <fmt/format.h>
@@ -8,10 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/stop_after.hpp"
 #include "graph/passes.hpp"
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/autotm/program.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/model/program.hpp"
+#include "planners/autotm/solver/fast.hpp"
 #include "report.hpp"
 #include "terrace/lifetimes.hpp"
 
@@ -19,19 +21,19 @@ namespace terrace::bench {
 
 using nlohmann::json;
 
-/// What one run of the benchmark asks for.
+/// The options of one run of the benchmark.
 struct AutotmRequest {
   bool quick = false;
-  bool full = false;    ///< CBC is asked for 0.1%, too
-  std::string only;     ///< parts, with commas between and around them; empty: all
-  std::string network;  ///< empty: all
-  Seconds cbc{60};      ///< how long CBC may take for a row; 0: it is not asked
-  int rounds = 3;       ///< of ours, to 1%
+  bool full = false;    ///< whether CBC is asked for 0.1%, too
+  std::string only;     ///< parts, with commas between and around them; empty means all
+  std::string network;  ///< empty means all
+  Seconds cbc{60};      ///< CBC's time limit for a row; 0 leaves CBC out
+  int rounds = 3;       ///< rounds of our solver to 1%
 };
 
 constexpr double kUsualGap = 0.01, kSmallGap = 0.001;
 
-/// A graph in a share of its peak on some machine. Owns what a request refers to.
+/// A graph with a share of its peak as fast memory on some machine. It owns what a request refers to.
 class AutotmProblem {
  public:
   AutotmProblem(Graph graph, Machine machine) : AutotmProblem(std::move(graph), std::move(machine), {}) {}
@@ -43,14 +45,14 @@ class AutotmProblem {
 
   const Graph& graph() const { return graph_; }
 
-  /// `slow`:1, as the paper writes it: one part of so many and one is fast memory.
+  /// Returns the request for `slow`:1 in the paper's notation: one part in `slow` + 1 is fast memory.
   PlanRequest request(unsigned slow) const {
     PlanRequest request{graph_, machine_, profile_, {}};
     for (const MachineTier& tier : machine_.tiers) request.budget.push_back(tier.capacity);
     request.budget[0] = std::min(request.budget[0], peak_ / (slow + 1));
     return request;
   }
-  /// The same, and half of the peak in the second tier.
+  /// Returns the same with half of the peak in the second tier.
   PlanRequest three_tiers(unsigned slow) const {
     PlanRequest request = this->request(slow);
     request.budget[1] = std::min(request.budget[1], peak_ / 2);
@@ -71,18 +73,17 @@ double seconds_of(const Work& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Of this process, on all its threads: what a computer with other work to do has in common with an idle one.
+/// Returns the processor time of this process on all its threads, which other programs disturb least.
 inline double processor_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// What a solver did with one problem.
+/// The outcome of one solver on one problem.
 struct Outcome {
   double seconds = 0, gap = 0;
   bool reached = false;
   json row() const { return {{"seconds", seconds}, {"gap", gap}, {"reached", reached}}; }
 };
 
-/// Solutions are checked: a time that is not that of the solution, or memory beyond the capacity, is no
-/// result.
+/// Checks a solution: its time must be the one that was reported, and its memory must be within the capacity.
 inline void require_valid(const autotm::Instance& instance, const autotm::Solution& solution, Seconds time) {
   if (!is_within_capacities(instance, solution))
     throw std::runtime_error("a solution takes more than the capacity");
@@ -94,10 +95,11 @@ inline Outcome solve_ours(const autotm::Instance& instance, double gap, Seconds 
   Outcome outcome;
   autotm::FastOptions options;
   options.gap = gap;
-  options.time = limit;
   options.branches = true;
   options.threads = 2;
   std::optional<autotm::FastResult> result;
+  const StopAfter stop(limit);
+  options.stop = stop.token();
   outcome.seconds = seconds_of([&] { result = solve_fast(instance, options).value(); });
   require_valid(instance, result->solution, result->time);
   outcome.gap = result->gap();
@@ -106,7 +108,7 @@ inline Outcome solve_ours(const autotm::Instance& instance, double gap, Seconds 
   return outcome;
 }
 
-/// Several times; the median of the seconds, and whether all came there.
+/// Solves several times; returns the median of the seconds and whether every run proved the gap.
 inline json solve_ours(const autotm::Instance& instance, double gap, Seconds limit, int rounds) {
   std::vector<double> seconds, processor, gaps;
   bool reached = true;
@@ -126,10 +128,10 @@ inline json solve_ours(const autotm::Instance& instance, double gap, Seconds lim
   return row;
 }
 
-/// Null where there is no CBC in this build or it was not to be asked. Without a solution its gap is null.
+/// Returns null where this build has no CBC or CBC is left out. Without a solution its gap is null.
 inline json solve_cbc(const PlanRequest& request, const autotm::Instance& instance, double gap,
                       Seconds limit) {
-  if (!autotm::has_cbc() || limit.count() <= 0) return nullptr;
+  if (!optim::has_cbc() || limit.count() <= 0) return nullptr;
   Outcome outcome;
   bool found = false;
   outcome.seconds = seconds_of([&] {
@@ -144,7 +146,8 @@ inline json solve_cbc(const PlanRequest& request, const autotm::Instance& instan
   return row;
 }
 
-/// Seconds where the gap was proved, with those of the processor where known, else the gap at the limit.
+/// Prints the seconds if the gap was proved, with processor seconds where known; otherwise the gap at the
+/// limit.
 inline std::string text_of(const json& outcome) {
   if (outcome.is_null()) return "not asked";
   if (outcome.at("reached").get<bool>() && outcome.contains("processor_seconds"))
@@ -156,7 +159,7 @@ inline std::string text_of(const json& outcome) {
                      100 * outcome.at("gap").get<double>());
 }
 
-/// Everything about one problem, as a row of a table that starts with `label`.
+/// Solves one problem with all solvers and prints a row of a table that starts with `label`.
 inline json solve_row(const AutotmRequest& asked, const PlanRequest& request, autotm::Formulation formulation,
                       const std::string& label, const std::string& paper, Seconds usual_limit,
                       Seconds small_limit) {

@@ -1,5 +1,5 @@
-// Sections 6.1 to 6.3 of 001 in simulation: its networks in its shares of DRAM, ours beside what its text
-// says. Its figures print no numbers.
+// Sections 6.1 to 6.3 of 001 in simulation: its networks with its shares of DRAM. The paper's figures print
+// no numbers, so our results stand beside the statements in its text.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,27 +18,28 @@ using nlohmann::json;
 struct PaperNetwork {
   const char* name;
   std::int64_t batch;
-  double paper_gb;    ///< 001 Table 1
-  const char* paper;  ///< of large networks: synchronous over memory mode (001 section 6.2)
+  double paper_gb;  ///< 001 Table 1
+  const char*
+      paper;  ///< for large networks, the speed of synchronous plans over memory mode (001 section 6.2)
 };
 
 constexpr PaperNetwork kConventional[] = {{"vgg19", 2048, 143, ""},
                                           {"inception4", 1024, 111, ""},
                                           {"resnet200", 512, 132, ""},
                                           {"densenet264", 512, 115, ""}};
-/// Ours take more bytes for a sample than the paper's inception4 and densenet264, and with its batches of
-/// 6144 and 3072 more than the machine has: they have as many samples as take the paper's bytes.
+/// Our inception4 and densenet264 take more bytes per sample than the paper's and would exceed the machine
+/// with its batches of 6144 and 3072. Their batches are chosen to take the paper's bytes.
 constexpr PaperNetwork kLarge[] = {{"vgg416", 128, 658, "1.23; static about 1"},
                                    {"inception4", 4550, 659, "almost 2"},
                                    {"resnet200", 2560, 651, "over 2"},
                                    {"densenet264", 2500, 688, "further improvement"}};
 
-/// Parts of PMM for one of DRAM.
+/// Parts of PMM for one part of DRAM.
 constexpr unsigned kPartsOfPmm[] = {8, 4, 1};
 constexpr double kPaperLoss = 0.277, kPaperFirstTouchLoss = 0.719;
 const char* const kPaperMachine = "optane-autotm";
 
-/// Ours. Seconds are of one solve, so that a row takes moments; what is not proved by then is used as it is.
+/// Our planners. `seconds` limits one solve; the best solution found by then is used.
 struct TableColumn {
   const char* name;
   const char* planner;
@@ -54,7 +55,7 @@ inline double geometric_mean(const std::vector<double>& values) {
   return values.empty() ? NAN : std::exp(logs / static_cast<double>(values.size()));
 }
 
-/// Dollars, of the memory that is used (001 section 6.3).
+/// Returns the price in dollars of the memory that is used (001 section 6.3).
 inline double price_of(const Machine& machine, const std::vector<Bytes>& used) {
   double sum = 0;
   for (std::size_t tier = 0; tier < used.size(); ++tier)
@@ -74,7 +75,7 @@ inline void add_plan(json& row, const Simulated& on, const char* name, const cha
   row["price"][name] = price_of(on.machine(), timeline.peak);
 }
 
-/// Seconds and dollars of everybody, for one network with a share of its peak as DRAM.
+/// Returns step times and prices of all contenders for one network with a share of its peak as DRAM.
 inline json table_row(const PaperNetwork& network, const Simulated& on, double share) {
   json row{{"network", network.name},
            {"batch", network.batch},
@@ -92,7 +93,7 @@ inline json table_row(const PaperNetwork& network, const Simulated& on, double s
   return row;
 }
 
-/// Below a table: why it says `none`.
+/// Prints below a table why an entry is `none`.
 inline void print_refusals(const json& rows) {
   for (const json& row : rows) {
     if (!row.contains("refused")) continue;
@@ -104,7 +105,7 @@ inline void print_refusals(const json& rows) {
   }
 }
 
-/// How many times as fast as another; none where either is missing.
+/// Returns the speed of one contender over another; nothing where either is missing.
 inline std::optional<double> speed_over(const json& row, const char* who, const char* other) {
   const json &ours = row["step"][who], &theirs = row["step"][other];
   if (ours.is_null() || theirs.is_null()) return {};
@@ -115,7 +116,7 @@ inline std::string times_text(std::optional<double> value) {
   return value ? fmt::format("{:.2f}", *value) : "none";
 }
 
-/// The mean over rows in which the one and the other are known.
+/// Returns the geometric mean over the rows in which both are known.
 template <class Chosen>
 double mean_over(const json& rows, const char* who, const char* other, Chosen chosen) {
   std::vector<double> all;
@@ -126,11 +127,11 @@ double mean_over(const json& rows, const char* who, const char* other, Chosen ch
   return geometric_mean(all);
 }
 
-/// 50% to 80% of DRAM replaced: 1:1 and 4:1.
+/// Selects the rows with 50% to 80% of DRAM replaced: 1:1 and 4:1.
 inline bool is_half_to_fifth(const json& row) { return row["pmm"] == 1 || row["pmm"] == 4; }
 inline bool is_any(const json&) { return true; }
 
-/// 001 Fig. 7: speed over all in PMM.
+/// 001 Fig. 7: speed over all-PMM.
 inline json figure7(const std::vector<PaperNetwork>& networks, const std::vector<unsigned>& parts) {
   print_head(
       "Speed over all-PMM (001 Fig. 7)",
@@ -157,7 +158,7 @@ inline json figure7(const std::vector<PaperNetwork>& networks, const std::vector
   return rows;
 }
 
-/// What the paper's abstract sums up.
+/// Prints the means that the paper's abstract gives.
 inline json print_means(const json& rows) {
   print_head(
       "Geometric means over networks; loss is against all-DRAM with 50% to 80% of it replaced (4:1, 1:1)",
@@ -212,7 +213,7 @@ inline json figure8(const std::vector<PaperNetwork>& networks) {
   return rows;
 }
 
-/// `62% for 51%: 1.22`, speed and price against all-DRAM and how much speed there is for the price.
+/// Prints speed and price against all-DRAM and their ratio, as in `62% for 51%: 1.22`.
 inline std::string value_text(const json& row, const char* who) {
   const auto speed = speed_over(row, who, "all-dram");
   if (!speed) return "none";
@@ -220,7 +221,8 @@ inline std::string value_text(const json& row, const char* who) {
   return fmt::format("{:.0f}% for {:.0f}%: {:.2f}", 100 * *speed, 100 * price, *speed / price);
 }
 
-/// 001 section 6.3: pays where there is more speed than price left. `rows` are figure 7's.
+/// 001 section 6.3: slower memory pays where the ratio of speed to price is above 1. `rows` are those of
+/// figure 7.
 inline void print_costs(const json& rows) {
   print_head(
       "Speed for price, both against all-DRAM, and the one over the other: above 1 pays (001 section 6.3)",

@@ -6,8 +6,8 @@
 // Contenders are processes whose steps alternate: ours under a plan, with a disk behind it, in a memory
 // control group of the given share of the graph's peak plus 350 MB, where it may not swap; the same engine
 // with all memory; and PyTorch in a group of the same size with a swap file on the same disk. The computer
-// and the kernels are measured anew. Needs root. Losses of ours must be the same with all memory. Of several
-// planners, whose steps alternate, too, the first is the one that the ratio is about.
+// and the kernels are measured anew. The benchmark needs root. Our losses must be the same as with all
+// memory. Steps of several planners alternate, too; the ratio is that of the first.
 #include <csignal>
 #include <limits>
 #include <sstream>
@@ -22,7 +22,7 @@ namespace {
 using nlohmann::json;
 using namespace literals;
 
-/// What a program takes beside its tensors: code, kernels' primitives, the graph and its plan.
+/// A program takes this much beside its tensors: code, kernels' primitives, the graph and its plan.
 constexpr Bytes kFixed{350'000'000};
 constexpr Bytes kSwap = 12_GiB;
 constexpr double kRatioAim = 8, kBoundAim = 1.10;
@@ -41,8 +41,8 @@ struct Request {
   std::vector<std::string> models{"resnet50"};
 };
 
-/// Measures the computer and the kernels, so that every contender finds them; says how much memory there is
-/// to want.
+/// Measures the computer and the kernels, so that every contender finds them in the cache; returns the
+/// graph's peak.
 Bytes prepare_caches(const Case& one) {
   const json task = task_of(one, "100%");
   const Graph graph = graph_of(task);
@@ -63,8 +63,8 @@ json ratios_of(const std::vector<double>& over, const std::vector<double>& under
   return {{"ratio", median(ratios)}, {"spread", spread(ratios)}};
 }
 
-/// The bound with kernels as slow, or fast, as those of the steps with all memory beside ours: the computer
-/// may have drifted since they were measured.
+/// Returns the bound with kernel times from the steps with all memory that alternate with ours, because the
+/// computer may have drifted since the kernels were measured.
 double bound_now(const Contender& mine, const Contender& all_memory) {
   const auto fact = [&](const char* name) { return mine.ready().at(name).get<double>(); };
   return fact("bound_seconds") + median(all_memory.seconds()) - fact("fast_only_seconds");
@@ -94,7 +94,7 @@ json row_of(Contender& mine, Contender& all_memory, const Attempted& pytorch) {
   return row;
 }
 
-/// Everybody's steps in turn. A planner of ours that fails says so in its own row.
+/// Runs the steps of all contenders in turn. A planner that fails reports it in its own row.
 class Comparison {
  public:
   Comparison(const Request& request, const Case& one, int percent, Bytes peak)
@@ -174,7 +174,7 @@ void print_row(const json& row) {
   std::fflush(stdout);
 }
 
-/// One that fails does not take the others' results with it.
+/// Runs one case; a failure does not discard the results of the others.
 std::vector<json> try_case(const Request& request, const Case& one, int percent, Bytes peak) {
   try {
     return Comparison(request, one, percent, peak).run();
@@ -268,8 +268,8 @@ Request request_of(const std::string& program, const std::vector<std::string>& a
   return request;
 }
 
-/// What ends a contender must not end this program, which has a swap file and control groups to give back: a
-/// signal only interrupts its reading, which fails then.
+/// A signal that ends a contender must not end this program, which has to remove a swap file and control
+/// groups: the signal only interrupts its read, which then fails.
 void outlive_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   struct sigaction interrupt {};

@@ -1,4 +1,4 @@
-// Who trains in a share of memory (budget.cpp), each as a process of its own.
+// The contenders that train in a share of memory (budget.cpp), each as a process of its own.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ struct Case {
   std::string model;
   std::int64_t batch = 0;
   std::optional<std::int64_t> sequence{};
-  std::string dropout{};  ///< as published, where PyTorch's network has to be told
+  std::string dropout{};  ///< the published dropout, where PyTorch's network needs it as an option
 
   bool takes_images() const { return !sequence; }
 };
@@ -44,7 +44,7 @@ inline Owned ours(const std::string& program, const std::string& planner, const 
                                      std::make_unique<MemoryGroup>(planner, limit, MemoryGroup::Swap::none));
 }
 
-/// With kernels split as ours are in that share.
+/// Runs with all memory and with kernels split as ours are in that share.
 inline Owned unlimited(const std::string& program, const Case& one, int percent) {
   const nlohmann::json task = task_of(one, std::to_string(percent) + "%", nullptr);
   return std::make_unique<Contender>("terrace, all memory",
@@ -52,7 +52,7 @@ inline Owned unlimited(const std::string& program, const Case& one, int percent)
                                      std::vector<std::string>{});
 }
 
-/// Memory given back to the system is not swapped, so malloc's thresholds stay as they are here.
+/// Memory that is returned to the system need not be swapped, so malloc's thresholds are not raised here.
 inline Owned rival(const Case& one, Bytes limit) {
   const std::string threads = std::to_string(std::thread::hardware_concurrency());
   std::vector<std::string> command{"/usr/bin/python3", "bench/torch/rival.py",    "--model",   one.model,
@@ -67,7 +67,7 @@ inline Owned rival(const Case& one, Bytes limit) {
       std::make_unique<MemoryGroup>("pytorch", limit, MemoryGroup::Swap::unlimited));
 }
 
-/// A contender as long as it lives: a planner may have no plan, and in a small group PyTorch may be killed.
+/// A contender that may fail: a planner may have no plan, and PyTorch may be killed in a small group.
 class Attempted {
  public:
   template <class Start>

@@ -1,10 +1,10 @@
 // Claim: on two tiers at the paper's ratios of rates the modes rank none < L < LM (003 Fig. 2), and moving in
 // the background gains more.
 //
-// The machine of 003 in small: both tiers emulated, rates those of 001 and 002 chapter 7 divided by eight so
-// that this computer's memory can keep them; capacities 180 GB and 1300 GB scaled to MiB. A kernel computes
-// (spins) for a time that makes a run from slow memory alone 3-4 times slower than from fast memory alone, as
-// in 003 Fig. 7, and is charged for the bytes it touches where they lie.
+// The machine of 003 is scaled down: both tiers are emulated, with the rates of 001 and 002 chapter 7 divided
+// by eight so that this computer's memory can reach them, and capacities of 180 GB and 1300 GB scaled to MiB.
+// A kernel computes (spins) for a time that makes a run from slow memory alone 3-4 times slower than from
+// fast memory alone, as in 003 Fig. 7, and is charged for the bytes it touches where they lie.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -42,10 +42,10 @@ const std::vector<Contender> kContenders{
 
 struct Measured {
   std::vector<double> seconds;
-  double written = 0, read = 0, waited = 0;  // of the last step
+  double written = 0, read = 0, waited = 0;  // figures of the last step
 };
 
-// One training step; statistics are differences over it.
+// Runs one training step; its statistics are differences over the step.
 void run_step(Manager& manager, Sweep& sweep, int ahead, Measured& measured) {
   const ManagerStatistics before = manager.statistics();
   const auto began = std::chrono::steady_clock::now();
@@ -106,7 +106,7 @@ void run(bool quick) {
   const int rounds = quick ? 2 : 5;
   nlohmann::json details{
       {"rates", "fast 13 and 10 GB/s, slow 4.875 and 1.625: the paper's divided by eight, both emulated"}};
-  std::vector<double> steps;  // how much each mode gains over the one before, by network and round
+  std::vector<double> steps;  // the gain of each mode over the previous one, by network and round
   double least = 1e9;
   for (const Network& network : {densenet_like(), vgg_like()}) {
     std::map<std::string, Measured> measured = run_network(network, rounds);

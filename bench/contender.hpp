@@ -1,8 +1,8 @@
-// Contender: a process that does one training step when told to, answering with JSON.
+// A Contender is a process that runs one training step per request and answers with JSON.
 //
-// `step` answers with `seconds`, `loss` and whatever else there is to say of that step, `memory` with
-// `peak_rss_bytes`. Contenders that alternate share what the computer does meanwhile, and each has a resident
-// peak of its own.
+// `step` answers with `seconds`, `loss` and other figures of that step, `memory` with `peak_rss_bytes`.
+// Contenders that alternate see the same disturbances of the computer, and each has a resident peak of its
+// own.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@ namespace terrace::bench {
 
 class Contender {
  public:
-  /// Waits until it is ready; throws with its reason where it answers that it `refused`. `group`: the process
-  /// lives in it; it may be none.
+  /// Starts the process in `group`, which may be nullptr, and waits until it is ready; throws with its reason
+  /// where it answers `refused`.
   Contender(std::string name, const std::vector<std::string>& command,
             const std::vector<std::string>& settings, std::unique_ptr<MemoryGroup> group = nullptr)
       : name_(std::move(name)),
@@ -29,7 +29,7 @@ class Contender {
     if (ready_.contains("refused")) throw std::runtime_error(ready_.at("refused").get<std::string>());
   }
 
-  /// Steps that do not count: memory grows, kernels are made.
+  /// Runs steps that are not counted, in which memory grows and kernels are created.
   void warm_up(int steps) {
     for (int i = 0; i < steps; ++i) step();
     seconds_.clear();
@@ -48,7 +48,7 @@ class Contender {
   const nlohmann::json& last() const { return last_; }
   const std::vector<double>& seconds() const { return seconds_; }
 
-  /// Everything about it, once it has done steps that count.
+  /// Returns all figures of the contender. pre: it has run steps that count
   nlohmann::json summary() {
     nlohmann::json all{{"median_seconds", median(seconds_)},
                        {"spread", spread(seconds_)},
@@ -64,13 +64,13 @@ class Contender {
 
  private:
   std::string name_;
-  std::unique_ptr<MemoryGroup> group_;  // outlives its process
+  std::unique_ptr<MemoryGroup> group_;  // declared first, because it outlives its process
   LineProcess process_;
   nlohmann::json ready_, last_;
   std::vector<double> seconds_;
 };
 
-/// A folder that goes when this does.
+/// A folder that is removed with this object.
 class ScratchFolder {
  public:
   explicit ScratchFolder(std::filesystem::path path) : path_(std::filesystem::absolute(std::move(path))) {

@@ -1,4 +1,4 @@
-// Claim: memory emulated at a declared rate is that fast, in every window of 100 ms.
+// Claim: memory emulated at a declared rate reaches that rate in every window of 100 ms.
 //
 // One client copies 1 MiB at a time between plain memory and an emulated tier, as a mover does, and paces
 // each copy. The last line is JSON; the ratio is achieved to declared rate, the spread its extremes.
@@ -47,7 +47,7 @@ struct Window {
   BytesPerSecond paced, plain;
 };
 
-// Copies for `length`, and a bit more to finish the last chunk.
+// Copies for `length` and then finishes the last chunk.
 BytesPerSecond copy_for(Seconds length, Tier& slow, Tier& fast, Access access, Paced paced) {
   const auto start = steady_clock().now();
   Bytes moved;
@@ -64,7 +64,8 @@ std::vector<Window> measure(const Case& at, Tier& fast, int count) {
   std::vector<Window> windows;
   for (int i = 0; i < count; ++i) {
     const BytesPerSecond plain = copy_for(kWindow / 2, *slow, fast, at.access, Paced::no);
-    copy_for(kWindow / 5, *slow, fast, at.access, Paced::yes);  // spends what the unpaced time earned
+    copy_for(kWindow / 5, *slow, fast, at.access,
+             Paced::yes);  // uses up the credit of the time that was not paced
     windows.push_back({copy_for(kWindow, *slow, fast, at.access, Paced::yes), plain});
   }
   return windows;

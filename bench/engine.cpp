@@ -1,10 +1,10 @@
 // Claim: a training step takes less time and less memory than in PyTorch, both at their best on this
 // processor.
 //
-// Contenders are processes that do one step when told to (bench/torch/rival.py, and this program with
-// --contender), so that their steps alternate and each has a resident peak of its own. Same network, batch,
-// optimizer and number of threads, fp32, synthetic data. PyTorch runs in each layout it has, and the faster
-// one counts.
+// Contenders are processes that run one step per request (bench/torch/rival.py, and this program with
+// --contender), so that their steps alternate and each has a resident peak of its own. They have the same
+// network, batch, optimizer and number of threads, fp32 and synthetic data. PyTorch runs in each of its
+// layouts, and the faster one counts.
 #include <sys/resource.h>
 
 #include <cmath>
@@ -32,7 +32,7 @@ struct Case {
   std::optional<std::int64_t> sequence;
   std::vector<std::string> layouts;
   double aim = 1.2;
-  std::string dropout{};  ///< as published, where PyTorch's network has to be told
+  std::string dropout{};  ///< the published dropout, where PyTorch's network needs it as an option
 
   std::string name() const { return model + " " + std::to_string(batch); }
 };
@@ -144,7 +144,7 @@ std::unique_ptr<Contender> rival(const Case& one, const std::string& layout) {
                                "MALLOC_TRIM_THRESHOLD_=1000000000000", "MALLOC_TOP_PAD_=67108864"});
 }
 
-/// Steps of all contenders in turn.
+/// Runs the steps of all contenders in turn.
 json compare(const Case& one, const std::string& program, int rounds) {
   std::vector<std::unique_ptr<Contender>> all;
   all.push_back(ours(one, program));

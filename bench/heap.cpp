@@ -1,8 +1,8 @@
 // Claim: the heap carves a tier for a training run faster than mimalloc serves the same requests, and wastes
 // almost nothing doing so.
 //
-// The contenders replay the same traces in turn, in one process; no contender's bytes are touched. Timed is
-// the processor time of this thread, which other programs on the machine disturb least.
+// The contenders replay the same traces in turn, in one process; no contender's bytes are touched. The
+// measure is the processor time of this thread, which other programs on the machine disturb least.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -16,7 +16,6 @@
 #include "report.hpp"
 #include "terrace/heap.hpp"
 #include "traces/random.hpp"
-#include "traces/resnet50.hpp"
 #include "traces/trace.hpp"
 
 #ifdef TERRACE_HAS_MIMALLOC
@@ -75,7 +74,7 @@ void replay(const Trace& trace, Contender& contender) {
   }
 }
 
-// Replays with every live block on record: none may reach into another.
+// Replays a trace and checks that no two live blocks overlap.
 template <class Contender>
 void check_answer(const Trace& trace, Contender& contender) {
   std::map<std::uint64_t, std::uint64_t> live;  // begin -> end
@@ -101,7 +100,7 @@ double processor_seconds() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Events per second, over at least this much time.
+// Returns events per second, measured over at least this much time.
 template <class Contender>
 double speed(const Trace& trace, Contender& contender, double seconds) {
   const double start = processor_seconds();
@@ -132,8 +131,8 @@ Speeds race(const Trace& trace, int rounds, double seconds) {
   return speeds;
 }
 
-// How much more than the live bytes the trace needs: with room to spare, and with 5% more than the peak where
-// the heap is compacted when it is full.
+// Measures how much more than the live bytes the trace needs: with ample room, and with 5% more than the
+// peak, where the heap is compacted when it is full.
 nlohmann::json measure_footprint(const Trace& trace) {
   const std::uint64_t peak = peak_live(trace);
   Ours roomy(trace, Bytes{4 * peak / 64 * 64});
@@ -178,11 +177,8 @@ int run(int count, char** words) {
       quick = true;
     } else if (word == "--trace" && i + 1 < count) {
       training = read_trace(words[++i]);
-    } else if (word == "--record" && i + 1 < count) {
-      write_trace(ResNet50(32, 3).trace(), words[++i]);
-      return 0;
     } else {
-      throw std::runtime_error("usage: bench_heap [--quick] [--trace FILE] [--record FILE]");
+      throw std::runtime_error("usage: bench_heap [--quick] [--trace FILE]");
     }
   }
   const int rounds = quick ? 11 : 31;

@@ -18,11 +18,12 @@ namespace terrace::bench {
 
 class LineProcess {
  public:
-  /// `settings` are NAME=VALUE, on top of this process's own environment.
+  /// `settings` are NAME=VALUE pairs that are added to this process's environment.
   LineProcess(const std::vector<std::string>& command, const std::vector<std::string>& settings)
       : name_(command[0]) {
     int to_child[2], from_child[2];
-    // Closed in other children: one that held this pipe open would keep its reader waiting for ever.
+    // The pipe is closed in other children, because one that held it open would keep its reader waiting for
+    // ever.
     if (pipe2(to_child, O_CLOEXEC) != 0 || pipe2(from_child, O_CLOEXEC) != 0)
       throw std::runtime_error("cannot make a pipe");
     posix_spawn_file_actions_t actions;

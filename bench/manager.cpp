@@ -15,7 +15,7 @@ using Timer = std::chrono::steady_clock;
 
 double nanoseconds(Timer::duration time) { return std::chrono::duration<double, std::nano>(time).count(); }
 
-// Nanoseconds for one call of `action`, one value for each batch.
+// Returns the nanoseconds of one call of `action`, one value for each batch.
 template <class Action>
 std::vector<double> batches(int count, Action action) {
   constexpr int kBatch = 2000;
@@ -25,7 +25,7 @@ std::vector<double> batches(int count, Action action) {
     for (int i = 0; i < kBatch; ++i) action(i);
     costs.push_back(nanoseconds(Timer::now() - began) / kBatch);
   }
-  costs.erase(costs.begin());  // warms up
+  costs.erase(costs.begin());  // the first batch warms up
   return costs;
 }
 
@@ -47,7 +47,7 @@ Cost resident_costs(std::string_view policy, int count) {
   return cost;
 }
 
-// Microseconds until start() returns, of a transfer that then takes milliseconds.
+// Returns the microseconds until start() returns for a transfer that takes milliseconds.
 std::vector<double> start_costs(std::string_view slow, int count) {
   auto fast_tier = open_tier("dram:64MiB").value();
   auto slow_tier = open_tier(slow).value();
@@ -69,7 +69,7 @@ nlohmann::json summary(const std::vector<double>& costs) {
           {"spread", bench::spread(costs)}};
 }
 
-// Microseconds until a hint that starts a background prefetch returns.
+// Returns the microseconds until a hint that starts a background prefetch returns.
 std::vector<double> hint_costs(int count) {
   Manager manager({"dram:16MiB", "dram:128MiB"}, "async-LMP");
   std::vector<ObjectId> objects;

@@ -1,7 +1,7 @@
-// MemoryGroup: a control group (version 1) that limits the memory of the processes started in it.
+// A MemoryGroup is a control group (version 1) that limits the memory of the processes started in it.
 //
-// It lies within the group of this process, so that whatever limits this process still does. In scope
-// means held; its processes must have ended when it goes.
+// It is a child of this process's group, whose limits still apply. It is removed when it goes out of scope,
+// by when its processes must have ended.
 #pragma once
 
 #include <unistd.h>
@@ -41,7 +41,7 @@ class MemoryGroup {
   MemoryGroup& operator=(const MemoryGroup&) = delete;
   ~MemoryGroup() { remove(); }
 
-  /// The same command, whose process is in this group from its first instruction on.
+  /// Returns a command that runs `command` inside this group from its first instruction on.
   std::vector<std::string> within(const std::vector<std::string>& command) const {
     std::vector<std::string> all{"/bin/sh", "-c", "echo $$ > \"$0\" && exec \"$@\"",
                                  folder_ / "cgroup.procs"};
@@ -49,9 +49,9 @@ class MemoryGroup {
     return all;
   }
 
-  /// The most that was charged to it at once: memory of its processes and page cache; swap does not count.
+  /// Returns the peak charge of the group: memory of its processes and page cache, without swap.
   Bytes peak() const { return {number("memory.max_usage_in_bytes")}; }
-  /// Where the kernel rounded it to.
+  /// Returns the limit as the kernel rounded it.
   Bytes limit() const { return {number("memory.limit_in_bytes")}; }
 
  private:
@@ -62,12 +62,12 @@ class MemoryGroup {
                                mount.native() +
                                ": mount them, or start it with systemd.unified_cgroup_hierarchy=0");
     }
-    // Lines of `id:controllers:path`.
+    // The lines have the form `id:controllers:path`.
     std::ifstream groups("/proc/self/cgroup");
     for (std::string line; std::getline(groups, line);) {
       const std::size_t at = line.find(":memory:");
       if (at == line.npos) continue;
-      // Inside a container the path may be one that only the host sees.
+      // Inside a container the path may name a folder that only the host sees.
       const auto folder = mount / std::filesystem::path(line.substr(at + 8)).relative_path();
       return std::filesystem::exists(folder) ? folder : mount;
     }
@@ -88,7 +88,7 @@ class MemoryGroup {
     return value;
   }
 
-  /// A process that was waited for may still be leaving its group.
+  /// A process that was waited for may still be leaving its group, so removal is retried.
   void remove() const {
     std::error_code busy;
     for (int i = 0; i < 100 && !std::filesystem::remove(folder_, busy) && busy; ++i)

@@ -56,7 +56,7 @@ struct Machine {
   std::unique_ptr<Tier> to = open_tier(fmt::format("dram:{},threads=2", kMemory)).value();
 };
 
-// The claim's ratio is the least of all that it speaks of.
+// The claim's ratio is the least of its cases.
 void note_ratio(const MemoryCase& at, const Ratios& ratios, json& result) {
   if (at.bytes < std::size_t{1} << 20 || (result.contains("ratio") && result["ratio"] <= ratios.median()))
     return;
@@ -100,7 +100,7 @@ void measure_disk(Machine& machine, const Options& options, json& result) {
   Mover mover({machine.from.get(), machine.to.get(), disk.get()});
   fill(*machine.from, 2);
   fill(*machine.to, 2);
-  mover.move(whole_disk(Access::write));  // the first write of a file is slower than any other
+  mover.move(whole_disk(Access::write));  // the first write of a file is slower than later ones
   std::memset(machine.to->memory(), 0, kMemory);
   mover.move({whole_disk(Access::read).back()});
   result["correct"] = result["correct"] && same(*machine.to, *machine.from, kMemory);

@@ -1,4 +1,4 @@
-// How fast a disk is read and written: by a mover and by fio with the same requests, in turns.
+// Measures how fast a mover and fio read and write a disk with the same requests, in turns.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ inline std::optional<std::string> output_of(const std::string& command) {
 
 inline bool have_fio() { return output_of("fio --version 2>/dev/null").value_or("").starts_with("fio"); }
 
-/// The file of fio, removed at the end.
+/// Runs fio on a file that is removed at the end.
 class Fio {
  public:
   Fio(const std::filesystem::path& folder, Bytes size, const BlockQueue& like)
@@ -42,7 +42,7 @@ class Fio {
   }
   Fio(const Fio&) = delete;
 
-  /// GB/s
+  /// Returns GB/s.
   double rate(Access access) const {
     const char* const name = access == Access::read ? "read" : "write";
     const auto text = output_of(fmt::format("fio {} --rw={} 2>/dev/null", options_, name));
@@ -57,7 +57,7 @@ class Fio {
 
 inline constexpr Bytes kDisk{2 * kMemory};
 
-/// The whole disk, tier 2, against the memory of tiers 0 and 1.
+/// Returns the moves of the whole disk, tier 2, from or to the memory of tiers 0 and 1.
 inline std::vector<Move> whole_disk(Access access) {
   std::vector<Move> moves;
   for (const std::uint32_t memory : {0u, 1u}) {

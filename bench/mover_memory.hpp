@@ -1,4 +1,4 @@
-// How fast memory is copied: by memcpy, by stream_copy and by a mover, with the same threads, in turns.
+// Measures how fast memcpy, stream_copy and a mover copy memory with the same threads, in turns.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace terrace::bench {
 
-/// Of one contender against the other, round by round; sorted.
+/// The sorted ratios of one contender to the other, one for each round.
 struct Ratios {
   std::vector<double> rounds;
   double ours = 0, theirs = 0;  ///< median GB/s
@@ -26,7 +26,7 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Runs both in turns, each first as often; a contender returns its GB/s.
+/// Runs both in turns, alternating which is first; a contender returns its GB/s.
 inline Ratios compare(int rounds, const std::function<double()>& ours,
                       const std::function<double()>& theirs) {
   ours();
@@ -45,9 +45,10 @@ inline Ratios compare(int rounds, const std::function<double()>& ours,
   return result;
 }
 
-/// `hot`: the same bytes again and again. Otherwise a walk through all memory, as what a mover carries is.
+/// A `hot` case copies the same bytes again and again; otherwise it walks through all memory, as a mover's
+/// copies do.
 struct MemoryCase {
-  std::size_t bytes = 0;  ///< of each thread's copy
+  std::size_t bytes = 0;  ///< size of each thread's copy
   unsigned threads = 1;
   bool hot = false;
 };
@@ -66,7 +67,7 @@ inline std::size_t repeats(const MemoryCase& at) {
   return std::max<std::size_t>(1, kEachRound / all_bytes(at));
 }
 
-/// Where the copy number `i` takes place.
+/// Returns the offset of copy number `i`.
 inline std::size_t place(const MemoryCase& at, std::size_t i) { return at.hot ? 0 : i * all_bytes(at); }
 
 /// Copies with plain threads.

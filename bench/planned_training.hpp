@@ -1,10 +1,11 @@
 // Our training as a contender (contender.hpp): with all memory, or in a share of it under a plan.
 //
-// What to train is one JSON object, so that it travels as one argument:
+// The task is one JSON object, so that it can be passed as one argument:
 //   {"model": "resnet50", "batch": 32, "sequence": null, "threads": 2,
 //    "fast": "20%", "slow": null, "planner": "best"}
-// `fast` null: all memory and no plan. `planner` null: the same, but with kernels split as they are for
-// `fast`, since sums over parts round differently. `slow` null: a file in the cache folder.
+// If `fast` is null, the run has all memory and no plan. If `planner` is null, it is the same but with
+// kernels split as for `fast`, because sums over parts round differently. If `slow` is null, the slow tier is
+// a file in the cache folder.
 #pragma once
 
 #include <fstream>
@@ -13,10 +14,10 @@
 #include <string>
 
 #include "base/memory_limit.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/synthetic_data.hpp"
-#include "exec/workload.hpp"
 #include "terrace/models.hpp"
+#include "terrace/pipeline.hpp"
+#include "terrace/workload.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::bench {
 
@@ -33,7 +34,7 @@ inline WorkloadRequest workload_request(const nlohmann::json& task, const Graph&
   return request;
 }
 
-/// Resident bytes as of now; the peak counts anew from here on.
+/// Returns the resident bytes and restarts the peak from there.
 inline Bytes restart_peak_resident() {
   std::ofstream("/proc/self/clear_refs") << 5;
   return peak_resident();
@@ -46,7 +47,7 @@ inline nlohmann::json moved_json(const std::vector<Traffic>& moved, const Machin
   return all;
 }
 
-/// What a plan takes of memory: its budgets in tiers that are memory.
+/// Returns the memory of a plan: its budgets in addressable tiers.
 inline Bytes planned_memory(const Plan& plan, const Machine& machine) {
   Bytes sum{0};
   for (std::size_t i = 0; i < plan.budget.size(); ++i) {
@@ -58,10 +59,10 @@ inline Bytes planned_memory(const Plan& plan, const Machine& machine) {
 struct Training {
   Machine machine;
   Trainer trainer;
-  nlohmann::json facts;  ///< what is known before the first step
+  nlohmann::json facts;  ///< figures known before the first step
 };
 
-/// Small, so that a batch seen again and again is not learned to the end.
+/// The learning rate is small, so that a repeated batch does not reach a loss of zero.
 inline TrainerOptions training_options() { return {.seed = 1, .learning_rate = 0.001F}; }
 
 struct Fitted {
@@ -123,7 +124,7 @@ inline nlohmann::json step(Training& training, SyntheticData& data) {
   return answer;
 }
 
-/// Obeys `step` and `memory` until `quit` or the end of the input.
+/// Answers `step` and `memory` until `quit` or the end of the input.
 inline void obey(Training training) {
   const Program& program = training.trainer.program();
   SyntheticData data(program.graph, training_options().seed);
@@ -139,7 +140,7 @@ inline void obey(Training training) {
   }
 }
 
-/// Says that it is ready, or why it will never be, and obeys.
+/// Reports that it is ready, or why it refuses, and then answers requests.
 inline void obey(const nlohmann::json& task) {
   try {
     obey(task.at("fast").is_null() || task.at("planner").is_null() ? start_unlimited(task)
@@ -149,7 +150,7 @@ inline void obey(const nlohmann::json& task) {
   }
 }
 
-/// The main of a benchmark that starts itself as its own contenders.
+/// The main function of a benchmark that starts itself as its own contenders.
 template <class Run>
 int contender_main(int argc, char** argv, Run run) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);

@@ -1,8 +1,9 @@
 // Claim: a graph of 10,000 kernels is planned with prefetch in a second, and verified and simulated in a
 // fifth of one each.
 //
-// Two graphs: random kernels, and a resnet200 whose batch is worked on in parts until there are that many.
-// Nothing is executed: times are of planning on one core. Every plan is checked for what it claims.
+// There are two graphs: random kernels, and a resnet200 whose batch is processed in parts until there are
+// that many kernels. Nothing is executed; times are of planning on one core. Every plan is verified and
+// simulated, and its prediction is checked.
 #include <chrono>
 
 #include "graph/passes.hpp"
@@ -35,7 +36,7 @@ Graph random_kernels() {
   options.kernels = kKernels;
   options.least = 4_KiB;
   options.most = 4_MiB;
-  options.result_share = 0;  // inputs and results stay: too many of them and nothing is left to plan
+  options.result_share = 0;  // inputs and results cannot move, so many of them would leave nothing to plan
   return random_graph(options, 1);
 }
 
@@ -57,7 +58,7 @@ struct Times {
   std::vector<double> plan, verify, simulate;
 };
 
-/// Everything once, and whether the three agree.
+/// Plans, verifies and simulates once, and checks that the three agree.
 std::size_t measure(const PlanRequest& request, Times& times) {
   Plan plan;
   times.plan.push_back(seconds_of([&] { plan = make_plan("prefetch", request).value(); }));

@@ -1,16 +1,15 @@
-// Claim: the simulator says how long a step takes and how much memory it needs before it is run.
+// Claim: the simulator predicts how long a step takes and how much memory it needs before it is run.
 //
 //   bench/run prediction [--quick] [--tier file|emulated] [--planners a,b] [MODEL...]
 //
 // Every planner's plan for every model and budget is simulated and executed, on a disk and on memory that is
 // emulated to be slower. The computer and the kernels are measured anew.
 //
-//   error    predicted against the median executed step
-//   drift    steps with all memory, which alternate with them, against the sum of the measured kernels: how
-//            much slower the computer was than while they were measured
-//   beyond   the error that is left when the prediction's kernels are those of the steps with all memory,
-//   which
-//            ran at the same time: of the model, not of the computer's drift
+//   error    the predicted step against the median executed step
+//   drift    steps with all memory, which alternate with the others, against the sum of the measured kernels:
+//            how much slower the computer was than while the kernels were measured
+//   beyond   the error when the prediction uses kernel times from those steps with all memory: the error of
+//            the model without the computer's drift
 //   excess   resident memory beyond the plan's and the program's own, over the plan's. The program's own is
 //            what the process held before training began, what a run with all memory takes beside its
 //            tensors, and the buffers that trainer.hpp states for a disk
@@ -36,16 +35,16 @@ struct Case {
 
 struct SlowTier {
   std::string name;
-  json spec;  ///< null: a file in the cache folder
+  json spec;  ///< null means a file in the cache folder
   bool is_disk() const { return spec.is_null(); }
 };
 
 struct Request {
   std::string program;
   bool quick = false;
-  std::vector<std::string> models;  ///< none: all
-  std::string tier;                 ///< empty: all
-  std::string planners;             ///< with commas between and around them; empty: all
+  std::vector<std::string> models;  ///< empty means all
+  std::string tier;                 ///< empty means all
+  std::string planners;             ///< with commas between and around them; empty means all
 };
 
 std::vector<Case> cases(bool quick) {
@@ -71,20 +70,20 @@ json task_of(const Case& one, const SlowTier& slow, const json& fast, std::strin
           {"planner", planner}};
 }
 
-/// Measures the computer and the kernels, so that every run finds the same.
+/// Measures the computer and the kernels, so that every run uses the same figures.
 void prepare_caches(const json& task) {
   const Graph graph = graph_of(task);
   const Workload workload = prepare(workload_request(task, graph)).value();
   profile_of(workload, budget_of(workload, "100%").value()).value();
 }
 
-/// Resident bytes beyond the tensors' and those that were there before training began.
+/// Returns the resident bytes beyond the tensors and what was resident before training began.
 double beyond_tensors(const Contender& run, const json& summary) {
   return summary.at("peak_rss_bytes").get<double>() - run.ready().at("fixed_bytes").get<double>() -
          run.ready().at("planned_memory_bytes").get<double>();
 }
 
-/// Training with all memory, beside which the others are measured.
+/// The training with all memory that the others are measured against.
 class Reference {
  public:
   Reference(const Request& request, const Case& one, const SlowTier& slow)
@@ -97,7 +96,7 @@ class Reference {
   }
 
   double step() { return run_.step().at("seconds"); }
-  /// What the program takes for itself while it trains.
+  /// Returns the memory that the program needs besides its tensors while it trains.
   double own_memory() const { return own_memory_; }
 
  private:
@@ -154,7 +153,7 @@ json measure(const Request& request, const json& task, const std::string& tier, 
   return row;
 }
 
-/// A planner may have no plan for this budget or tier: that is no prediction, and said.
+/// Runs one case. A planner without a plan for this budget or tier is reported and left out.
 void try_case(const Request& request, const json& task, const std::string& tier, Reference& reference,
               json& rows) {
   try {
@@ -171,7 +170,7 @@ bool is_asked_for(const Request& request, const PlannerInfo& planner) {
          request.planners.find("," + std::string(planner.name) + ",") != std::string::npos;
 }
 
-/// A planner that holds everything in fast memory gets it.
+/// A planner that keeps everything in fast memory gets enough for that.
 std::vector<std::string> budgets_of(const PlannerInfo& planner, bool quick) {
   return planner.name == "all-fast" ? std::vector<std::string>{"110%"} : budgets(quick);
 }

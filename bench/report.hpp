@@ -1,4 +1,4 @@
-// What every benchmark prints: its last line is one JSON object with claim, aim, ratio, spread and details.
+// Prints a benchmark's result: its last line is one JSON object with claim, aim, ratio, spread and details.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline double quantile(std::vector<double> values, double share) {
 }
 inline double median(std::vector<double> values) { return quantile(std::move(values), 0.5); }
 
-/// Least and greatest of what was measured.
+/// Returns the least and greatest value.
 inline nlohmann::json spread(const std::vector<double>& values) {
   const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
   return {*least, *greatest};
@@ -39,7 +39,7 @@ inline void print_line(const std::string& line) {
   std::fflush(stdout);
 }
 
-/// A table's head, as Markdown.
+/// Prints a table's head as Markdown.
 inline void print_head(const std::string& title, const std::string& columns) {
   std::string rule = "|";
   for (const char c : columns.substr(1)) {
@@ -48,8 +48,8 @@ inline void print_head(const std::string& title, const std::string& columns) {
   print_line("\n" + title + "\n\n" + columns + "\n" + rule);
 }
 
-/// Runs a benchmark whose only option is --quick. Anything that goes wrong ends in one sentence and a
-/// failure.
+/// Runs a benchmark whose only option is --quick. An exception is printed as one sentence and fails the
+/// program.
 template <class Run>
 int guarded_main(int argc, char** argv, Run run) {
   try {

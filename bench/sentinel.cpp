@@ -1,10 +1,10 @@
-// Claim: with a fifth of the memory a training step needs, Sentinel's plan is nearly as fast as with all of
-// it, and faster than the improved active list.
+// Claim: with a fifth of the memory a training step needs, plans of our extended Sentinel are nearly as fast
+// as with all of it, and faster than the improved active list.
 //
 //   bench/run sentinel [--quick] [--only PART[,PART...]]
 //
-// The papers' networks on the papers' machines are simulated; the last two train small batches on emulated
-// memory.
+// The papers' networks are simulated on the papers' machines; the last two parts train small batches on
+// emulated memory. `sentinel` is our extended planner; rows `as published` follow the papers alone.
 //
 //   figure10  share of fast-only speed at 20%: 000 Fig. 10, 002 Fig. 4.7
 //   losses    where its plans lose time
@@ -29,7 +29,7 @@ namespace {
 struct Request {
   std::string program;
   bool quick = false;
-  std::string only;  ///< with commas between and around them; empty: all
+  std::string only;  ///< with commas between and around them; empty means all
 };
 
 struct Section {
@@ -51,7 +51,7 @@ std::vector<Section> sections(const std::string& program) {
           {"executed-optane", [program](bool quick) { return executed(program, kOptane, quick); }}};
 }
 
-/// Sentinel's speed over active-list's, of every model on optane-sentinel.
+/// Returns the speed of sentinel over active-list for every model on optane-sentinel.
 std::vector<double> gains(const json& rows) {
   std::vector<double> all;
   for (const json& row : rows) {

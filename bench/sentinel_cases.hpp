@@ -16,7 +16,7 @@
 
 namespace terrace::bench {
 
-/// A network for images of 32x32, which the zoo has for 224x224.
+/// Builds a network for images of 32x32, which the zoo has for 224x224.
 template <class Logits>
 Graph cifar_training(std::string name, std::int64_t batch, const Logits& logits) {
   constexpr std::int64_t kSide = 32;
@@ -34,7 +34,7 @@ inline Graph cifar_bottlenecks(const std::string& name, std::int64_t batch,
   });
 }
 
-/// Of He et al. for CIFAR: 6 * blocks + 2 layers.
+/// Builds the ResNet of He et al. for CIFAR, with 6 * blocks + 2 layers.
 inline Graph cifar_resnet(std::int64_t batch, std::int64_t blocks) {
   return cifar_training("resnet" + std::to_string(6 * blocks + 2), batch, [&](Net& net, Value image) {
     return networks::resnet(net, image,
@@ -57,12 +57,12 @@ inline Graph zoo_model(const std::string& name, std::int64_t batch,
   return build_model(name, {.batch = batch, .sequence = sequence}).value();
 }
 
-/// What the papers say of one training.
+/// The papers' figures of one training.
 struct PaperCase {
   std::string name;
   std::int64_t batch;
-  double peak_gb;  ///< without Sentinel
-  int steps;       ///< for profiling, and for finding and trying intervals
+  double peak_gb;  ///< the peak without Sentinel
+  int steps;       ///< steps for profiling, and for finding and trying intervals
   Graph (*build)(std::int64_t batch);
 };
 
@@ -78,7 +78,7 @@ inline std::vector<PaperCase> cases_of_000() {
           {"mobilenet, 32x32", 64, 4.096, 3, [](std::int64_t batch) { return cifar_mobilenet(batch, 10); }}};
 }
 
-/// 002 does not say how long CoLA's sentences may be.
+/// 002 does not give the length of CoLA's sentences, so this is an assumption.
 constexpr std::int64_t kColaTokens = 128;
 
 /// 002 Table 4.3, small batches.
@@ -124,7 +124,7 @@ class Simulated {
     return static_cast<double>(size.count) / static_cast<double>(peak_.count);
   }
 
-  /// `share` of the peak, but no more than the machine has.
+  /// Returns a request with `share` of the peak as fast memory, but no more than the machine has.
   PlanRequest request(double share) const {
     PlanRequest request{graph_, machine_, profile_, {}};
     for (const MachineTier& tier : machine_.tiers) request.budget.push_back(tier.capacity);
@@ -133,7 +133,7 @@ class Simulated {
     return request;
   }
 
-  /// What the verifier rejects is no result.
+  /// Returns a verified plan; one that the verifier rejects is an error.
   Result<Plan> plan(const std::string& planner, double share) const {
     auto made = make_plan(planner, request(share));
     if (made && !violations(graph_, machine_, *made).empty())
@@ -141,7 +141,7 @@ class Simulated {
     return made;
   }
 
-  /// Of the speed with everything in fast memory; none: there is no plan.
+  /// Returns the share of the speed with everything in fast memory; nothing if there is no plan.
   std::optional<double> speed(const std::string& planner, double share) const {
     const auto made = plan(planner, share);
     if (!made) return {};
@@ -154,7 +154,7 @@ class Simulated {
     return fast_only_ / predicted->step;
   }
 
-  /// What the bound leaves possible to plans that compute everything once.
+  /// Returns the greatest share that the bound allows to plans without recomputation.
   double bound_speed(double share) const { return fast_only_ / step_bound(request(share)).moving; }
 
  private:

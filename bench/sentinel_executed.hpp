@@ -1,8 +1,8 @@
-// 000 Fig. 10 carried out here: small batches on this computer's memory beside emulated slower memory.
+// Executes 000 Fig. 10 on this computer: small batches in its memory and in emulated slower memory.
 //
-// This computer's memory has its own rates. The emulated tier's are chosen so that slow stands to fast as on
-// the papers' machines; the latency is the papers' own. Kernels need more or less time for their bytes than
-// there, so that shares are not those of the papers' machines either.
+// The emulated tier's rates are chosen so that the ratio of slow to fast is that of the papers' machines; the
+// latency is the papers' own. Kernels here need more or less time for their bytes than there, so that shares
+// differ from those of the papers' machines, too.
 #pragma once
 
 #include <thread>
@@ -18,7 +18,7 @@ struct Executed {
   std::int64_t batch;
 };
 
-/// Graphs of no more than a gigabyte.
+/// Returns models whose graphs take no more than a gigabyte.
 inline std::vector<Executed> executed_models(bool quick) {
   if (quick) return {{"resnet32", 64}};
   return {{"resnet32", 128}, {"resnet50", 4}, {"mobilenet", 8}, {"lstm", 20}, {"dcgan", 64}};
@@ -37,7 +37,8 @@ inline std::string emulated_spec(BytesPerSecond read, BytesPerSecond write, Seco
                      write.value / 1e9, latency.count() * 1e9);
 }
 
-/// Slower than this computer's memory by as much as the preset's slow tier is slower than its fast one.
+/// Returns the spec of a tier that is slower than this computer's memory by the preset's ratio of slow to
+/// fast.
 inline std::string emulated_as(const std::string& preset, const Machine& here) {
   const Machine there = machine_preset(preset).value();
   const MachineTier &fast = there.tiers[0], &slow = there.tiers[1];
@@ -51,14 +52,14 @@ inline Machine this_computer(const Executed& one) {
   return prepare(workload_request(task, graph)).value().machine;
 }
 
-/// Measures the emulated tier and the kernels, so that every run finds the same.
+/// Measures the emulated tier and the kernels, so that every run uses the same figures.
 inline void prepare_caches(const json& task) {
   const Graph graph = graph_of(task);
   const Workload workload = prepare(workload_request(task, graph)).value();
   profile_of(workload, budget_of(workload, "100%").value()).value();
 }
 
-/// All memory first, then the planners that have a plan.
+/// Starts the run with all memory first, then the planners that have a plan.
 inline std::vector<std::unique_ptr<Contender>> start_all(const std::string& program, const Executed& one,
                                                          const std::string& slow) {
   std::vector<std::unique_ptr<Contender>> all;
@@ -76,8 +77,8 @@ inline std::vector<std::unique_ptr<Contender>> start_all(const std::string& prog
   return all;
 }
 
-/// Steps alternate, so that all share what the computer does meanwhile; each is compared with the step with
-/// all memory of its own round.
+/// Steps alternate, so that all contenders see the same disturbances; each step is compared with that of the
+/// run with all memory in the same round.
 inline json alternate(std::vector<std::unique_ptr<Contender>>& all, const Executed& one,
                       const std::string& preset, bool quick) {
   for (auto& contender : all) contender->warm_up(2);

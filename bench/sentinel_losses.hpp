@@ -1,17 +1,17 @@
-// Where a simulated step loses time against one with everything in fast memory.
+// Attributes the time that a simulated step loses against one with everything in fast memory.
 #pragma once
 
-#include "planners/sentinel/units.hpp"
+#include "migration/units.hpp"
 #include "sentinel_simulated.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace::bench {
 
-/// Shares of the step with everything in fast memory.
+/// Losses as shares of the step with everything in fast memory.
 struct Losses {
-  double in_place = 0;       ///< kernels use slow memory
-  double beside_copies = 0;  ///< kernels share the computer with copies
-  double waiting = 0;        ///< no kernel runs
+  double in_place = 0;       ///< because kernels use slow memory
+  double beside_copies = 0;  ///< because copies slow kernels down
+  double waiting = 0;        ///< because no kernel runs
 };
 
 inline Losses losses(const Simulated& on, const PlanRequest& request, const Plan& plan) {
@@ -28,13 +28,13 @@ inline Losses losses(const Simulated& on, const PlanRequest& request, const Plan
   return {in_place / on.fast_only(), beside / on.fast_only(), timeline.exposed / on.fast_only()};
 }
 
-/// Of the bytes live at once: the most of tensors that only one layer uses.
+/// Returns the peak bytes of tensors that only one layer uses, as a share of the peak of all.
 inline double short_lived_share(const Simulated& on, const PlanRequest& request) {
-  const sentinel::StepView view(request);
+  const migration::StepView view(request);
   std::vector<double> live(view.kernels() + 1);
   for (std::uint32_t i = 0; i < request.graph.tensors.size(); ++i) {
     const Lifetime& lifetime = view.lifetimes[{i}];
-    if (!lifetime.used || !sentinel::is_short_lived(view, {i})) continue;
+    if (!lifetime.used || !migration::is_short_lived(view, {i})) continue;
     for (std::uint32_t k = lifetime.first; k <= lifetime.last; ++k)
       live[k] += static_cast<double>(request.graph.tensors[i].bytes.count);
   }

@@ -1,11 +1,11 @@
-// How much fast memory Sentinel needs, and what planning costs: 000 Fig. 12, Fig. 13, Table 3, and graphs of
-// 10,000 kernels.
+// Measures how much fast memory Sentinel needs and what planning costs: 000 Fig. 12, Fig. 13, Table 3, and
+// graphs of 10,000 kernels.
 #pragma once
 
 #include <ctime>
 
-#include "exec/plan_trial.hpp"
 #include "sentinel_simulated.hpp"
+#include "train/plan_trial.hpp"
 
 namespace terrace::bench {
 
@@ -44,8 +44,8 @@ inline json figure12(bool quick) {
   return rows;
 }
 
-/// The least share of the peak, in hundredths, with which the planner is as fast as wanted; found by halving,
-/// as if more memory were never slower.
+/// Returns the least share of the peak, in hundredths, with which the planner is as fast as wanted. It is
+/// found by bisection, which assumes that more memory is never slower.
 inline std::optional<int> least_hundredths(const Simulated& on, double wanted) {
   const auto enough = [&](int hundredths) {
     return on.speed("sentinel", hundredths / 100.0).value_or(0) >= wanted;
@@ -88,7 +88,7 @@ inline json figure13(bool quick) {
   return rows;
 }
 
-/// Those that training with this planner would spend, if steps took what is predicted.
+/// Returns the trial steps that training with this planner would spend if steps took the predicted time.
 inline std::uint32_t trial_steps(const Simulated& on, const std::string& planner) {
   const PlanRequest request = on.request(kUsualShare);
   const Plan made = make_plan(planner, request).value();
@@ -99,8 +99,8 @@ inline std::uint32_t trial_steps(const Simulated& on, const std::string& planner
 }
 
 /// 000 Table 3 and 002 Table 4.3. `steps` counts as the papers do: one for the profile, two for each interval
-/// that begins too early. Beside it what our trial spends on top of the profile's, by the papers' rules and
-/// by our planner's.
+/// that begins too early. Beside it are the steps that our trial spends after profiling, with the papers'
+/// rules and with the extended planner.
 inline json table3(bool quick) {
   json rows = json::array();
   print_head(
@@ -141,7 +141,7 @@ inline json table3(bool quick) {
   return rows;
 }
 
-/// The batch is worked on in parts until there are this many kernels.
+/// Splits the batch into parts until there are this many kernels.
 inline Graph of_many_kernels(const std::string& name, std::size_t kernels) {
   const std::size_t once = build_model(name, {.batch = 1}).value().kernels.size();
   const auto parts = static_cast<std::int64_t>((kernels + once - 1) / once);

@@ -1,4 +1,5 @@
-// The figures and tables of 000 and 002 chapter 4 that need no run: each prints a table and returns its rows.
+// The figures and tables of 000 and 002 chapter 4 that are simulated: each function prints a table and
+// returns its rows.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,17 +31,17 @@ inline std::string megabytes(Bytes size) {
   return fmt::format("{:.0f}", static_cast<double>(size.count) / 1e6);
 }
 
-/// A bound that a plan beats is wrong, or the plan is.
+/// Checks that no plan is faster than its bound, which would show an error in either.
 inline std::optional<double> within(double bound, std::optional<double> speed) {
   constexpr double kRounding = 1e-9;
   if (speed && *speed > bound * (1 + kRounding)) throw std::runtime_error("a plan is faster than its bound");
   return speed;
 }
 
-/// Every contender's share of the speed with all in fast memory.
+/// Returns every contender's share of the speed with everything in fast memory.
 inline json speeds(const PaperCase& one, const std::string& machine, double asked) {
   const Simulated on(one.build(one.batch), machine);
-  // No more than the machine has.
+  // Fast memory is at most what the machine has.
   const double share = std::min(asked, on.share_of(on.machine().tiers[0].capacity));
   json row{{"model", one.name},
            {"batch", one.batch},
@@ -92,10 +93,11 @@ inline json large(bool quick) {
   return rows;
 }
 
-/// The papers' migration: nothing is used in slow memory but what comes late, and intervals are equal.
+/// The papers' algorithm: only tensors whose copy is late are used in slow memory, and intervals have equal
+/// lengths.
 const char* const kAsPublished = "sentinel+in_place=off+intervals=equal";
 
-/// 000 Fig. 11, on top of our planner and of the papers' rules.
+/// 000 Fig. 11, for the extended planner and for the papers' algorithm.
 inline json figure11(bool quick) {
   json rows = json::array();
   const auto ablate = [&](const PaperCase& one, const std::string& machine, const std::string& full) {
@@ -135,7 +137,7 @@ inline json count_cases(const sentinel::Examination& found) {
   return {counts[0], counts[1], counts[2]};
 }
 
-/// 000 Fig. 7 and 8: 1 GB of resnet32's 6 GB, intervals of so many layers.
+/// 000 Fig. 7 and 8: 1 GB of resnet32's 6 GB is fast memory, and the length of intervals varies.
 inline json figure7(bool quick) {
   json rows = json::array();
   for (const char* machine : {kNuma, kOptane}) {

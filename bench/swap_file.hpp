@@ -1,4 +1,4 @@
-// SwapFile: a file that the system swaps to while it is in scope. Needs root.
+// A SwapFile is a file that the system swaps to while it is in scope. It needs root.
 #pragma once
 
 #include <fcntl.h>
@@ -21,7 +21,7 @@ class SwapFile {
   SwapFile(std::filesystem::path path, Bytes size) : path_(std::move(path)) {
     const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (file < 0) fail("make it");
-    // A swap file has no holes.
+    // A swap file must not have holes.
     errno = posix_fallocate(file, 0, static_cast<off_t>(size.count));
     const bool reserved = errno == 0;
     close(file);
@@ -38,7 +38,7 @@ class SwapFile {
   }
   SwapFile(const SwapFile&) = delete;
   SwapFile& operator=(const SwapFile&) = delete;
-  /// A file that the system still swaps to must not go.
+  /// The file is kept if the system still swaps to it.
   ~SwapFile() {
     std::error_code ignored;
     if (swapoff(path_.c_str()) == 0) std::filesystem::remove(path_, ignored);

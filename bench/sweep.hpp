@@ -1,7 +1,7 @@
 // A synthetic training step on managed objects: forward, backward and update, hinted as in 003 section III-E.
 //
-// Tensors carry a stamp in every page, checked at each read, so that a step that lost data cannot pass for a
-// fast one.
+// Tensors carry a stamp in every page, which is checked at each read, so that a step that lost data fails
+// instead of looking fast.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace terrace::bench {
 
-/// Reads `inputs` (earlier kernels' outputs) and its weights, writes its output.
+/// A kernel reads `inputs` (outputs of earlier kernels) and its weights, and writes its output.
 struct Kernel {
   std::vector<int> inputs;
   Bytes output, weights;
@@ -23,7 +23,7 @@ struct Kernel {
 struct Network {
   std::string name;
   std::vector<Kernel> kernels;
-  /// Bytes that are alive at the end of forward: what training needs at least.
+  /// Returns the bytes that are live at the end of forward, which training needs at least.
   Bytes footprint() const {
     Bytes sum;
     for (const Kernel& kernel : kernels) sum += kernel.output + kernel.weights;
@@ -31,7 +31,7 @@ struct Network {
   }
 };
 
-/// Dense blocks: each kernel reads up to four earlier outputs of its block.
+/// Builds dense blocks, in which each kernel reads up to four earlier outputs of its block.
 inline Network densenet_like() {
   using namespace literals;
   Network network{"densenet-like", {}};
@@ -46,7 +46,7 @@ inline Network densenet_like() {
   return network;
 }
 
-/// A chain with large early activations and large late weights.
+/// Builds a chain with large early activations and large late weights.
 inline Network vgg_like() {
   using namespace literals;
   Network network{"vgg-like", {}};
@@ -70,7 +70,7 @@ class Sweep {
     }
   }
 
-  /// One training step. Hints are given `ahead` kernels before the use.
+  /// Runs one training step. Hints are given `ahead` kernels before the use.
   void step(Manager& manager, int ahead) {
     const int count = static_cast<int>(network_.kernels.size());
     manager.step_begin();
@@ -100,8 +100,8 @@ class Sweep {
     manager.layer_end();
   }
 
-  // Reads what forward kept and the gradient of its output; makes the gradients of its inputs; then both are
-  // dead.
+  // Reads the activations kept by forward and the gradient of its output, and computes the gradients of its
+  // inputs; the former are dead afterwards.
   void backward(Manager& manager, int i, int ahead) {
     const Kernel& kernel = network_.kernels[i];
     if (i - ahead >= 0) hint_reads(manager, i - ahead, i);
@@ -122,7 +122,7 @@ class Sweep {
     manager.layer_end();
   }
 
-  // What kernel `soon` reads, as far as it exists when kernel `now` is about to run.
+  // Hints the tensors that kernel `soon` reads, if they exist when kernel `now` is about to run.
   void hint_reads(Manager& manager, int soon, int now) {
     manager.will_read(weights_[soon].object);
     for (const int input : network_.kernels[soon].inputs) {
@@ -131,8 +131,8 @@ class Sweep {
     if (soon <= now && outputs_[soon]) manager.will_read(outputs_[soon]->object);
   }
 
-  // Computes for as long as the bytes would take 1.33 times from fast memory, and pays for slow memory where
-  // used.
+  // Computes for 1.33 times as long as the bytes take from fast memory, and is charged for slow memory where
+  // it is used.
   void run(Manager& manager, const std::vector<Tensor*>& reads, const std::vector<Tensor*>& writes) {
     std::vector<Pin> pins;
     std::vector<Bytes> read(manager.tiers()), written(manager.tiers());

@@ -16,20 +16,26 @@ find_library(DNNL_LIBRARY dnnl)
 find_path(DNNL_INCLUDE_FOLDER oneapi/dnnl/dnnl.hpp)
 find_package(OpenMP)
 
-# Kernels for this computer's processor need both.
-if(DNNL_LIBRARY AND DNNL_INCLUDE_FOLDER AND OpenMP_CXX_FOUND)
+# Kernels of neural networks for this computer's processor need oneDNN with OpenMP's threads. Without them all the
+# rest is there: plans for other machines, and the execution of kernels that are given as callbacks.
+set(TERRACE_ONEDNN AUTO CACHE STRING "Kernels by oneDNN: AUTO, where it is installed, or OFF")
+set_property(CACHE TERRACE_ONEDNN PROPERTY STRINGS AUTO OFF)
+if(TERRACE_ONEDNN STREQUAL "AUTO" AND DNNL_LIBRARY AND DNNL_INCLUDE_FOLDER AND OpenMP_CXX_FOUND)
   set(TERRACE_CPU_KERNELS ON)
 endif()
+# Loops are written for vectors whether or not there is a team of threads for them.
+if(NOT OpenMP_CXX_FOUND)
+  add_compile_options(-fopenmp-simd)
+endif()
 
-# Without them, leaves out of a list of sources what runs kernels: training, and all that is made of it.
+# Without oneDNN, leaves out of a list of sources its backend and what trains networks with it. The loops of cpu/math
+# need no library.
 function(terrace_leave_out_kernels name_of_list)
   set(kept ${${name_of_list}})
   if(NOT TERRACE_CPU_KERNELS)
-    list(FILTER kept EXCLUDE REGEX "/src/(kernels/cpu|exec)/|/src/cli/(advise|calibrate|compare|interrupt|plan|profile|simulate|train|verify|workload)")
-    list(FILTER kept EXCLUDE REGEX "/src/profile/(calibrate|computer|kernel_times|measure|processor|rates|this_machine|trial)")
-    list(FILTER kept EXCLUDE REGEX "/tests/(agreement|exec|kernels_math)/|/tests/cli/(advise|calibrate|compare|fashion_mnist|fast_budget|plan|profile|train[a-z_]*)_test")
-    list(FILTER kept EXCLUDE REGEX "/tests/profile/(calibrate|computer|kernel_times|measure|rates|this_machine)")
-    list(FILTER kept EXCLUDE REGEX "/examples/train_network|/bench/(autotm|budget|engine|prediction|sentinel)|/demo/")
+    list(FILTER kept EXCLUDE REGEX "/src/backends/cpu/[a-z_]+\\.cpp$")
+    list(FILTER kept EXCLUDE REGEX "/tests/(agreement|exec)/|/tests/(profile/(measure[a-z_]*|kernel_key)|split/budget)_test|/tests/cli/(advise|calibrate|compare|fashion_mnist|fast_budget|plan|profile|train[a-z_]*)_test")
+    list(FILTER kept EXCLUDE REGEX "/examples/(train_network|new_path)|/bench/(autotm|budget|engine|prediction|sentinel)|/demo/")
   endif()
   set(${name_of_list} ${kept} PARENT_SCOPE)
 endfunction()
@@ -50,13 +56,15 @@ function(terrace_link_dependencies target)
   endif()
   if(CBC_LIBRARY AND CBC_INCLUDE_FOLDER)
     target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${CBC_LIBRARY}> $<INSTALL_INTERFACE:CbcSolver>)
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/planners/autotm/cbc.cpp PROPERTIES
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/optim/cbc.cpp PROPERTIES
                                 COMPILE_DEFINITIONS TERRACE_HAS_CBC=1 COMPILE_OPTIONS "-isystem;${CBC_INCLUDE_FOLDER}")
   endif()
   # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.
+  if(OpenMP_CXX_FOUND)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:OpenMP::OpenMP_CXX> $<INSTALL_INTERFACE:gomp>)
+  endif()
   if(TERRACE_CPU_KERNELS)
-    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${DNNL_LIBRARY}> $<INSTALL_INTERFACE:dnnl>
-                                            $<BUILD_INTERFACE:OpenMP::OpenMP_CXX> $<INSTALL_INTERFACE:gomp>)
+    target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:${DNNL_LIBRARY}> $<INSTALL_INTERFACE:dnnl>)
     target_compile_definitions(${target} PRIVATE TERRACE_HAS_CPU_KERNELS=1)
   endif()
 endfunction()

@@ -3,18 +3,14 @@
 //
 //   demo [MODEL [BATCH]]      resnet50 with a batch of 16 unless said
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <fstream>
+#include <terrace/models.hpp>
+#include <terrace/session.hpp>
 
-#include "base/fingerprint.hpp"
-#include "base/memory_limit.hpp"
-#include "cli/progress.hpp"
-#include "cli/table.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/synthetic_data.hpp"
-#include "exec/workload.hpp"
-#include "profile/this_machine.hpp"
-#include "terrace/models.hpp"
 #include "timeline.hpp"
 
 namespace terrace::demo {
@@ -39,47 +35,72 @@ struct Record {
   }
 };
 
+/// One line that overwrites itself, on a terminal only.
+class ProgressLine {
+ public:
+  void show(const std::string& text) {
+    if (isatty(STDERR_FILENO) == 0) return;
+    fmt::print(stderr, "\r{:<{}}", text, shown_);
+    shown_ = text.size();
+  }
+  void clear() {
+    if (shown_ > 0) fmt::print(stderr, "\r{:<{}}\r", "", shown_);
+    shown_ = 0;
+  }
+
+ private:
+  std::size_t shown_ = 0;  ///< characters standing on the line
+};
+
+/// FNV-1a over all that outlives steps: two states with the same digest have the same bits.
 std::string digest(const Trainer& trainer) {
-  Fingerprint all;
+  std::uint64_t hash = 0xcbf29ce484222325;
   for (const Tensor& tensor : trainer.program().graph.tensors) {
     if (!tensor.persistent) continue;
-    const std::vector<float> values = trainer.read(tensor.name);
-    all.add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+    for (const float value : trainer.read(tensor.name)) {
+      hash = (hash ^ std::bit_cast<std::uint32_t>(value)) * 0x100000001b3;
+    }
   }
-  return all.text();
+  return fmt::format("{:016x}", hash);
 }
 
-Record train(Trainer trainer, const std::string& how, cli::ProgressLine& line) {
-  Record record;
-  SyntheticData data(trainer.program().graph, 0);
-  for (int i = 0; i < kSteps; ++i) {
-    line.show(fmt::format("training {}, step {} of {}", how, i + 1, kSteps));
-    data.fill(trainer.steps_done(), trainer);
-    trainer.step();
-    record.seconds.push_back(trainer.timeline().step.count());
-    record.losses.push_back(trainer.result(0)[0]);
+/// The most memory that this process has had at once, as the kernel counts it.
+Bytes peak_resident() {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    std::uint64_t kibibytes = 0;
+    if (word == "VmHWM:" && status >> kibibytes) return Bytes{kibibytes << 10U};
   }
+  return Bytes{0};
+}
+
+Record record_of(const TrainingRun& run, const Trainer& trainer) {
+  Record record;
+  for (const Seconds seconds : run.step_seconds) record.seconds.push_back(seconds.count());
+  record.losses = run.loss;
   record.resident = peak_resident();
   record.timeline = trainer.timeline();
   record.digest = digest(trainer);
   return record;
 }
 
+/// The same steps with every tensor in memory, on the same kernels.
+Record train_in_memory(const Program& program, const TrainerOptions& options, ProgressLine& line) {
+  Trainer trainer = Trainer::start(program, options).value();
+  const FillInputs fill = synthetic_inputs(program.graph);
+  TrainingRun run;
+  for (int i = 0; i < kSteps; ++i) {
+    line.show(fmt::format("training with all memory, step {} of {}", i + 1, kSteps));
+    fill(trainer.steps_done(), trainer);
+    trainer.step();
+    run.step_seconds.push_back(trainer.timeline().step);
+    run.loss.push_back(trainer.result(0)[0]);
+  }
+  return record_of(run, trainer);
+}
+
 /// The peak counts anew from here on.
 void restart_peak_resident() { std::ofstream("/proc/self/clear_refs") << 5; }
-
-/// Measures this computer even if it was measured before, and keeps that for what follows.
-Machine measure_computer(cli::ProgressLine& line) {
-  CalibrateOptions options;
-  options.slow = {default_slow_tier().value()};
-  options.progress = [&](std::string_view what, double share) {
-    line.show(fmt::format("calibrating, {:.0f}%: {}", share * 100, what));
-  };
-  Machine machine = calibrate(options).value();
-  keep_machine(machine, machine_cache_file(machine_cache_folder().value(), options)).value();
-  line.clear();
-  return machine;
-}
 
 void tell(const Machine& machine) {
   fmt::print("This computer: {} threads, {:.0f} GFLOP/s", machine.compute.threads,
@@ -101,24 +122,26 @@ Bytes moved(const Timeline& timeline) {
   return sum;
 }
 
-void print_table(const Planned& planned, const Program& program, const Record& limited, const Record& all) {
-  const Prediction& predicted = planned.plan->prediction;
-  using Align = cli::Table::Align;
-  cli::Table table(
-      {{""}, {"all memory", Align::right}, {fmt::format("{} and a disk", kShare), Align::right}});
-  table.add({"step", seconds(all.median_seconds()), seconds(limited.median_seconds())});
-  table.add({"no plan can be faster than", "", seconds(predicted.bound.count())});
-  table.add({"the plan predicted", "", seconds(predicted.step.count())});
-  table.add({"memory for tensors", readable(program.arena), readable(planned.fast)});
-  table.add({"peak of the process", readable(all.resident), readable(limited.resident)});
-  table.add({"moved in a step", readable(moved(all.timeline)), readable(moved(limited.timeline))});
-  table.add(
-      {"kernels waited", seconds(all.timeline.exposed.count()), seconds(limited.timeline.exposed.count())});
-  table.add({"loss of the last step", fmt::format("{:.6f}", all.losses.back()),
-             fmt::format("{:.6f}", limited.losses.back())});
-  table.add({"same bits", "", same_bits(limited, all) ? "yes" : "NO"});
+void print_row(std::string_view name, std::string_view all, std::string_view limited) {
+  fmt::print("{:<28}{:>14}{:>18}\n", name, all, limited);
+}
+
+void print_table(const Plan& plan, Bytes fast, const Program& program, const Record& limited,
+                 const Record& all) {
+  const Prediction& predicted = plan.prediction;
   fmt::print("\n");
-  table.print();
+  print_row("", "all memory", fmt::format("{} and a disk", kShare));
+  print_row("step", seconds(all.median_seconds()), seconds(limited.median_seconds()));
+  print_row("no plan can be faster than", "", seconds(predicted.bound.count()));
+  print_row("the plan predicted", "", seconds(predicted.step.count()));
+  print_row("memory for tensors", readable(program.arena), readable(fast));
+  print_row("peak of the process", readable(all.resident), readable(limited.resident));
+  print_row("moved in a step", readable(moved(all.timeline)), readable(moved(limited.timeline)));
+  print_row("kernels waited", seconds(all.timeline.exposed.count()),
+            seconds(limited.timeline.exposed.count()));
+  print_row("loss of the last step", fmt::format("{:.6f}", all.losses.back()),
+            fmt::format("{:.6f}", limited.losses.back()));
+  print_row("same bits", "", same_bits(limited, all) ? "yes" : "NO");
 }
 
 void write_page(const Picture& picture) {
@@ -128,29 +151,45 @@ void write_page(const Picture& picture) {
   fmt::print("\nWhat lived where in the last step: {}\n", kPage);
 }
 
-int run(const std::string& model, std::int64_t batch) {
-  cli::ProgressLine line;
-  tell(measure_computer(line));
-  const Graph graph = build_model(model, {.batch = batch}).value();
-  const Workload workload = prepare({.graph = graph}).value();
-  const auto budget = budget_of(workload, kShare).value();
-  fmt::print("{} with a batch of {} wants {}; it gets {}.\n", model, batch, readable(workload.program.peak),
-             readable(budget[0]));
-  const Profile profile =
-      profile_of(workload, budget, [&](const std::string& what) { line.show(what); }).value();
-  line.show("planning");
-  const Planned planned = plan_of(workload, profile, budget, planners().front().name).value();
-  const TrainerOptions options{.learning_rate = 0.001F};
-  restart_peak_resident();
-  const Record limited =
-      train(Trainer::start(workload.program, planned.plan, workload.machine, options).value(),
-            std::string("in ") + kShare, line);
-  restart_peak_resident();
-  const Record all = train(Trainer::start(workload.program, options).value(), "with all memory", line);
+/// What the run in little memory leaves for the one with all of it, and for the table.
+struct Limited {
+  Workload workload;
+  Plan plan;
+  Bytes fast;
+  Record record;
+};
+
+Limited train_in_little(const std::string& model, std::int64_t batch, const TrainerOptions& options,
+                        ProgressLine& line) {
+  Session session(build_model(model, {.batch = batch}).value(),
+                  {.fast = kShare,
+                   .trainer = options,
+                   .adjust = false,
+                   .measure_again = true,
+                   .progress = [&](const SessionProgress& now) { line.show(now.text); }});
+  const Machine machine = session.calibrate().value();
   line.clear();
-  print_table(planned, workload.program, limited, all);
-  write_page({workload.graph(), workload.machine, planned.plan.plan(), limited.timeline});
-  return same_bits(limited, all) ? 0 : 1;
+  tell(machine);
+  const Workload workload = session.workload().value();
+  const Bytes fast = session.budget().value()[0];
+  fmt::print("{} with a batch of {} wants {}; it gets {}.\n", model, batch, readable(workload.peak),
+             readable(fast));
+  const Plan plan = session.plan().value();
+  restart_peak_resident();
+  const TrainingRun run = session.train(kSteps, synthetic_inputs(workload.graph())).value();
+  return {workload, plan, fast, record_of(run, session.trainer())};
+}
+
+int run(const std::string& model, std::int64_t batch) {
+  ProgressLine line;
+  const TrainerOptions options{.learning_rate = 0.001F};
+  const Limited limited = train_in_little(model, batch, options, line);
+  restart_peak_resident();
+  const Record all = train_in_memory(limited.workload.program, options, line);
+  line.clear();
+  print_table(limited.plan, limited.fast, limited.workload.program, limited.record, all);
+  write_page({limited.workload.graph(), limited.workload.machine, limited.plan, limited.record.timeline});
+  return same_bits(limited.record, all) ? 0 : 1;
 }
 
 }  // namespace

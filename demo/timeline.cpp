@@ -36,7 +36,7 @@ std::size_t group_of(TensorKind kind) {
   }
 }
 
-/// A tensor in a tier, from when to when.
+/// The time a tensor spends in a tier.
 struct Stay {
   TensorId tensor;
   TierId tier;
@@ -122,7 +122,7 @@ class Page {
 
   using Columns = std::array<std::vector<double>, kGroups.size()>;
 
-  /// Bytes of each group in a tier, at the middle of each column.
+  /// Returns the bytes of each group in a tier at the middle of each column.
   Columns bytes_in(TierId tier) const {
     Columns columns;
     for (auto& one : columns) one.assign(kColumns, 0);
@@ -162,7 +162,7 @@ class Page {
     add("</svg>\n");
   }
 
-  /// One for kernels, one for waiting, one for each link.
+  /// Draws one lane for kernels, one for waiting and one for each link.
   void lanes() {
     std::vector<std::string> names{"kernels", "waiting"};
     std::map<std::pair<TierId, TierId>, std::size_t> links;
@@ -190,7 +190,7 @@ class Page {
     add("</svg>\n");
   }
 
-  /// The largest of those that move, each in a row.
+  /// Draws the largest tensors that move, each in a row.
   void tensors() {
     std::map<std::uint32_t, std::vector<Stay>> moving;
     for (const Stay& stay : stays_) moving[stay.tensor.index].push_back(stay);
@@ -215,7 +215,7 @@ class Page {
     add("</svg>\n");
   }
 
-  /// In two tiers at once: one above the other.
+  /// Draws a tensor's stays; where it is in two tiers at once, one is above the other.
   void row(const std::vector<Stay>& stays, double y) {
     const Tensor& tensor = picture_.graph[stays[0].tensor];
     label(y + 10,

@@ -1,5 +1,5 @@
-// A picture of one step: what lived in which tier, and when kernels and transfers ran. One HTML page that
-// needs nothing else.
+// Draws one step as a self-contained HTML page: which tensors were in which tier, and when kernels and
+// transfers ran.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ struct Picture {
   const Graph& graph;
   const Machine& machine;
   const Plan& plan;
-  const Timeline& timeline;  ///< of the plan's instructions, simulated or executed
+  const Timeline& timeline;  ///< when the plan's instructions happened, simulated or executed
 };
 
 std::string to_html(const Picture& picture);

@@ -1,5 +1,5 @@
-// Which data does a program use, how often, and where? Counts the accesses of an iterative solver, a program
-// of its own that uses nothing else of this library.
+// Which data does a program use, how often, and where? This counts the accesses of an iterative solver, which
+// uses nothing else of this library.
 #include <cstdio>
 #include <terrace/access_profile.hpp>
 #include <terrace/page_memory.hpp>

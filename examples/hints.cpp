@@ -1,5 +1,4 @@
-// Hints that help: the same forward-and-backward sweep over emulated slow memory, with and without telling
-// the future.
+// Hints that help: the same forward and backward sweep over emulated slow memory, with and without hints.
 #include <cstdio>
 #include <numeric>
 #include <terrace/terrace.hpp>
@@ -11,7 +10,7 @@ using Layer = terrace::array<float>;
 constexpr std::size_t kLayers = 24,
                       kElements = 2 << 20;  // 24 layers of 8 MiB, of which a third fits in fast memory
 
-// The kernel's work: every element is used several times, as convolutions do.
+// The kernel uses every element several times, as convolutions do.
 float compute(const terrace::view<const float>& input, terrace::view<float>& output) {
   for (int pass = 0; pass < 4; ++pass) {
     for (std::size_t i = 0; i < output.size(); ++i) output[i] = 0.5f * input[i] + 1.f;
@@ -22,21 +21,21 @@ float compute(const terrace::view<const float>& input, terrace::view<float>& out
 float train(terrace::Manager& manager, bool hinted) {
   std::vector<Layer> layers;
   layers.emplace_back(manager, kElements, 1.f);
-  for (std::size_t i = 1; i < kLayers; ++i) {  // forward: each layer's output is kept for the way back
+  for (std::size_t i = 1; i < kLayers; ++i) {  // forward: each layer's output is kept for the backward pass
     layers.emplace_back(manager, kElements);
     auto output = layers[i].write();
     compute(layers[i - 1].read(), output);
-    if (hinted) layers[i - 1].archive();  // not needed for a while: may go
+    if (hinted) layers[i - 1].archive();  // not needed for a while, so it may be evicted
   }
   float loss = 0;
   Layer gradient(manager, kElements, 0.f);
   for (std::size_t i = kLayers; i-- > 0;) {           // backward: the latest first
-    if (hinted && i >= 2) layers[i - 2].will_read();  // needed soon: bring it while we compute
+    if (hinted && i >= 2) layers[i - 2].will_read();  // needed soon, so it is prefetched while we compute
     {
       auto output = gradient.write();
       loss += compute(layers[i].read(), output);
     }
-    if (hinted) layers[i].retire();  // never again: nothing to save
+    if (hinted) layers[i].retire();  // never used again, so it need not be written back
   }
   return loss;
 }

@@ -1,5 +1,5 @@
-// Data four times larger than its fast tier, on a disk tier: sweeps over it and tells what was moved and what
-// it cost.
+// Sweeps over data four times larger than its fast tier, with a disk tier behind it, and reports what was
+// moved and what that cost.
 //
 //   larger_than_memory [FAST-SPEC SLOW-SPEC]
 #include <cstdio>

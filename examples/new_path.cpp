@@ -1,4 +1,4 @@
-// A network that takes a path nobody knew of when training started: past its middle block. The path is
+// A network takes a path that was unknown when training started: it skips its middle block. The path is
 // profiled in the memory that the run has, planned, and trained from the same weights.
 //
 //   new_path [FOLDER]
@@ -25,7 +25,7 @@ terrace::Graph network(Path path) {
   return std::move(net).finish();
 }
 
-/// This computer's memory and a file; figures as they might be.
+/// Describes this computer's memory and a file, with plausible figures.
 terrace::Machine memory_and_file(const std::string& file) {
   terrace::Machine machine;
   machine.name = "memory and a file";
@@ -67,7 +67,7 @@ int run(const std::filesystem::path& folder) {
   auto trainer = terrace::Trainer::start(whole, plan, machine, {.seed = 1}).value();
   std::printf("whole network, loss %.6f, in %s\n", step(trainer), readable(trainer.budget()[0]).c_str());
 
-  // The path is met: what it skips stays as it is, in places that its plan has for it.
+  // The new path keeps the state of the block it skips, which its plan has room for.
   const auto graph = with_state_of(network(Path::short_cut), network(Path::whole));
   const auto path = terrace::compile(graph).value();
   const terrace::Profile profile = trainer.measure(path, machine, folder).value();

@@ -1,5 +1,5 @@
-// Writing a policy: small objects stay in fast memory, large ones live in slow memory and come up only to be
-// written.
+// Writing a policy: small objects stay in fast memory; large ones live in slow memory and are fetched only to
+// be written.
 #include <cstdio>
 #include <terrace/terrace.hpp>
 
@@ -7,7 +7,8 @@ namespace {
 
 using namespace terrace::literals;
 
-// RecencyPolicy knows how to make room and to fetch; a policy says where things begin and what hints mean.
+// RecencyPolicy knows how to make room and to fetch; a derived policy says where objects are placed and what
+// hints mean.
 class SmallFirst final : public terrace::RecencyPolicy {
  public:
   explicit SmallFirst(terrace::Bytes limit) : limit_(limit) {}
@@ -17,7 +18,7 @@ class SmallFirst final : public terrace::RecencyPolicy {
   }
 
   void will_write(terrace::Regions& regions, terrace::ObjectId object) override {
-    (void)bring(regions, object, kFastest);  // a hint may fail: the object is then used where it is
+    (void)fetch_to(regions, object, kFastest);  // a hint may fail; the object is then used where it is
   }
 
   void archive(terrace::Regions& regions, terrace::ObjectId object) override {

@@ -1,5 +1,5 @@
-// Three tiers: fast memory, slower memory, a disk. Data sinks as far as it must and comes back when it is
-// used.
+// Three tiers: fast memory, slower memory and a disk. Data is evicted as far down as necessary and fetched
+// when it is used.
 //
 //   three_tiers [FILE-FOR-THE-DISK-TIER]
 #include <cstdio>

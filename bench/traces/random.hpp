@@ -9,7 +9,8 @@
 
 namespace terrace::bench {
 
-/// `size` draws a size. The number of live blocks wanders around `live`, pulled back as a spring would.
+/// `size` draws a size. The number of live blocks fluctuates around `live`: the probability of an allocation
+/// falls as it rises.
 template <class Size>
 Trace random_trace(std::string name, std::uint64_t seed, std::size_t live, std::size_t events, Size size) {
   Trace trace{std::move(name), {}, 0};

@@ -1,5 +1,4 @@
-// Allocation traces: the order in which a program asked for memory and gave it back. README.md has the
-// format.
+// An allocation trace is the sequence of a program's allocations and frees. README.md has the format.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,8 @@
 
 namespace terrace::bench {
 
-/// `bytes` > 0 allocates block `id`, 0 frees it. Ids are dense, and free to be used again after a free.
+/// An event with `bytes` > 0 allocates block `id`, and one with 0 frees it. Ids are dense and may be reused
+/// after a free.
 struct Event {
   std::uint32_t id;
   std::uint64_t bytes;
@@ -30,7 +30,7 @@ struct Trace {
   void free(std::uint32_t id) { events.push_back({id, 0}); }
 };
 
-/// The most bytes live at once, as asked for. Throws on a trace that frees or allocates a block twice.
+/// Returns the peak of live bytes, as requested. Throws on a trace that frees or allocates a block twice.
 inline std::uint64_t peak_live(const Trace& trace) {
   std::vector<std::uint64_t> sizes(trace.ids);
   std::uint64_t live = 0, peak = 0;

@@ -8,13 +8,14 @@
 //           are counted apart; reading what was just written is not seen, and an instruction that reads and
 //           writes at once is a write
 //
-// Every counted page costs a fault and a change of protection, some microseconds (docs/results/access.md):
-// this is for one step of many. Results do not change. What the program must not do while it is profiled:
+// Every counted page costs a page fault and a change of protection, some microseconds
+// (docs/results/access.md), so profile one step of many. Profiling does not change results. What the program
+// must not do while it is profiled:
 // - give pages of an area to the system (read, write, io_uring): such a call fails with EFAULT;
 // - touch an area in a thread that blocks SIGSEGV, or in a child process made by fork;
 // - install a handler of SIGSEGV that does not call the one it replaces. One that was there before is called
 //   for every fault that is not ours, and is back afterwards.
-// One profile at a time in a process; its functions may be called by any thread.
+// A process has one profile at a time; any thread may call its functions.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +31,12 @@
 namespace terrace {
 
 struct AccessOptions {
-  Bytes window{};                   ///< zero: the size of the processor's last cache
-  std::size_t pages_per_fault = 1;  ///< that many are opened and counted together: coarser, and cheaper
+  Bytes window{};  ///< zero means the size of the processor's last-level cache
+  std::size_t pages_per_fault =
+      1;  ///< this many are unprotected and counted together, which is coarser and cheaper
 };
 
-/// Pages, each as often as it was counted.
+/// Counts of page accesses; a page is included as often as it was counted.
 struct PageCount {
   std::uint64_t reads = 0, writes = 0;
   bool operator==(const PageCount&) const = default;
@@ -44,9 +46,10 @@ struct AreaProfile {
   std::string name;
   Bytes bytes;
   std::uint64_t pages = 0;
-  std::uint32_t first_layer = 0, last_layer = 0;  ///< in which it was an area
-  std::vector<PageCount> layers;                  ///< one for each layer of the profile
-  bool complete = true;  ///< false: the system refused to protect some pages, and there were more accesses
+  std::uint32_t first_layer = 0, last_layer = 0;  ///< the layers between which it was an area
+  std::vector<PageCount> layers;                  ///< one count for each layer of the profile
+  bool complete =
+      true;  ///< false where the system refused to protect some pages, so that accesses were missed
 
   PageCount total() const;
 };
@@ -56,7 +59,8 @@ struct AccessProfile {
   std::vector<AreaProfile> areas;  ///< in the order in which they were added
 };
 
-/// In scope means counted. Ends before its memory does, and may outlive the profile.
+/// An area is counted while this is in scope. It must end before its memory does, and may outlive the
+/// profile.
 class ProfiledArea {
  public:
   ProfiledArea(ProfiledArea&& other) noexcept;
@@ -71,7 +75,7 @@ class ProfiledArea {
   std::unique_ptr<State> state_;
 };
 
-/// In scope means profiling; letting go of it without end_profile drops what was counted.
+/// Accesses are profiled while this is in scope; destroying it without end_profile discards the counts.
 class AccessProfiler {
  public:
   AccessProfiler(AccessProfiler&& other) noexcept;
@@ -82,11 +86,11 @@ class AccessProfiler {
   /// pre: `pages` begins at a page, is not empty, and all its pages, the last one as a whole, are readable,
   /// writable, and part of no other area
   ProfiledArea add_area(std::string name, std::span<std::byte> pages);
-  /// Another layer begins. What comes before the first one is counted in a layer named `start`.
+  /// Begins another layer. Accesses before the first one are counted in a layer named `start`.
   void add_layer(std::string name);
-  /// Counts every page again that is touched from here on, as if nothing were in a cache.
+  /// Empties the modelled cache, so that every page is counted again when it is next touched.
   void forget_cache();
-  /// What was counted. pre: not ended before; no other thread uses an area meanwhile
+  /// Ends the profile and returns the counts. pre: not ended before; no other thread uses an area meanwhile
   AccessProfile end_profile();
 
  private:
@@ -97,7 +101,7 @@ class AccessProfiler {
   std::shared_ptr<State> state_;
 };
 
-/// Fails where accesses are being counted already, and on processors other than x86-64.
+/// Starts a profile. It fails where one is running already, and on processors other than x86-64.
 Result<AccessProfiler> start_profile(const AccessOptions& options = {});
 
 }  // namespace terrace

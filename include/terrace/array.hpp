@@ -1,14 +1,14 @@
-// array<T>, vector<T>: typed ownership of managed objects. The elements live wherever the manager's policy
-// puts them; a view pins them while it is in scope.
+// array<T> and vector<T> own managed objects of one element type. The elements live wherever the manager's
+// policy puts them; a view pins them while it is in scope.
 //
 //   terrace::array<float> a(manager, 1'000'000);
 //   { auto view = a.write(); std::fill(view.begin(), view.end(), 0.f); }   // stays put in here
 //   a.archive();                                                           // may go to slow memory from here
 //   on
 //
-// T is trivially copyable: elements move as bytes. Not thread-safe as a handle, but many threads may hold
-// read views of one array at once. A view must end before the array is resized, and both before their
-// manager.
+// T is trivially copyable, because elements move as bytes. The handle is not thread-safe, but many threads
+// may hold read views of one array at once. A view must end before the array is resized, and both before
+// their manager.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 
 namespace terrace {
 
-/// Elements pinned while in scope. `T` is const for reading.
+/// A view pins its elements while it is in scope. `T` is const for reading.
 template <class T>
 class view : public std::span<T> {
  public:
@@ -42,7 +42,7 @@ class array {
 
  public:
   array() = default;
-  /// Elements undefined. Throws ResultError if no tier has room or there are no elements.
+  /// The elements are undefined. Throws ResultError if no tier has room or `size` is zero.
   array(Manager& manager, std::size_t size)
       : manager_(&manager), object_(manager.create(bytes_of(size)).value()), size_(size) {}
   array(Manager& manager, std::size_t size, const T& value) : array(manager, size) {
@@ -67,14 +67,14 @@ class array {
   std::size_t size() const noexcept { return size_; }
   ObjectId object() const noexcept { return object_; }
 
-  /// Throw ResultError where the array was retired or no addressable tier can be cleared, EnvironmentError
-  /// where moving fails; the try_ forms return the former.
+  /// These throw ResultError where the array was retired or no addressable tier can be cleared, and
+  /// EnvironmentError where moving fails; the try_ forms return the former as an Error.
   view<const T> read() const { return try_read().value(); }
   view<T> write() { return try_write().value(); }
   Result<view<const T>> try_read() const { return pinned<const T>(Access::read, size_); }
   Result<view<T>> try_write() { return pinned<T>(Access::write, size_); }
 
-  // Hints. An empty array has nothing to hint at.
+  // Hints; on an empty array they do nothing.
   void will_use() const { hint(&Manager::will_use); }
   void will_read() const { hint(&Manager::will_read); }
   void will_write() const { hint(&Manager::will_write); }
@@ -85,7 +85,7 @@ class array {
   template <class>
   friend class vector;
 
-  // A count too large to be counted in bytes is too large for every tier, too.
+  // A count whose bytes overflow 64 bits is too large for every tier, too.
   static Bytes bytes_of(std::size_t size) {
     return {size <= std::numeric_limits<std::uint64_t>::max() / sizeof(T)
                 ? size * sizeof(T)
@@ -109,7 +109,7 @@ class array {
   std::size_t size_ = 0;
 };
 
-/// An array that grows. Growing makes a larger object and copies, as std::vector does.
+/// A vector is an array that grows. Growing creates a larger object and copies, as std::vector does.
 template <class T>
 class vector {
  public:
@@ -137,7 +137,7 @@ class vector {
     }
     storage_ = std::move(larger);
   }
-  /// Appends many at the price of one pin. pre: `elements` are not this vector's own
+  /// Appends many elements with a single pin. pre: `elements` are not this vector's own
   void append(std::span<const T> elements) {
     if (elements.empty()) return;
     if (size_ + elements.size() > capacity()) reserve(std::max(size_ + elements.size(), 2 * capacity()));

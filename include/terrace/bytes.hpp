@@ -1,8 +1,9 @@
-// Quantities at every boundary of the library: amounts of memory, rates of movement, times.
+// This header has the quantities that cross the library's boundaries: amounts of memory, bandwidths and
+// times.
 //
 // `Bytes` is a strong type so that a size is never mistaken for an offset count or an index. Sizes are
 // written `4_GiB` in code and `4GiB` in text; KB, MB, GB, TB are powers of ten, KiB, MiB, GiB, TiB powers of
-// two. Plain values: freely copied, thread-safe like any int.
+// two. All of them are plain values that are copied freely.
 #pragma once
 
 #include <chrono>
@@ -31,14 +32,14 @@ constexpr Bytes operator/(Bytes a, std::uint64_t n) { return {a.count / n}; }
 constexpr std::uint64_t operator/(Bytes a, Bytes b) { return a.count / b.count; }
 constexpr Bytes operator%(Bytes a, Bytes b) { return {a.count % b.count}; }
 
-/// The least multiple of `unit` that is not below `size`. pre: unit > 0
+/// Returns the least multiple of `unit` that is not below `size`. pre: unit > 0
 constexpr Bytes round_up(Bytes size, Bytes unit) { return (size + unit - Bytes{1}) / unit * unit; }
-/// The greatest multiple of `unit` that is not above `size`. pre: unit > 0
+/// Returns the greatest multiple of `unit` that is not above `size`. pre: unit > 0
 constexpr Bytes round_down(Bytes size, Bytes unit) { return size - size % unit; }
 
 using Seconds = std::chrono::duration<double>;
 
-/// A rate of movement. Zero means "not declared".
+/// A bandwidth. Zero means that none was declared.
 struct BytesPerSecond {
   double value = 0;
   constexpr auto operator<=>(const BytesPerSecond&) const = default;
@@ -62,17 +63,16 @@ constexpr Bytes operator""_MB(unsigned long long n) { return {n * 1000'000}; }
 constexpr Bytes operator""_GB(unsigned long long n) { return {n * 1000'000'000}; }
 }  // namespace literals
 
-/// The exact text of an amount, in the largest unit that divides it: `8GiB`, `200GB`, `1536MiB`, `77B`.
+/// Prints an amount exactly, in the largest unit that divides it: `8GiB`, `200GB`, `1536MiB`, `77B`.
 std::string to_string(Bytes amount);
-/// The exact text of a rate or a time, such that parsing it gives the same value: `39GB/s`, `304ns`.
+/// Prints a rate or a time exactly, so that parsing the text gives the same value: `39GB/s`, `304ns`.
 std::string to_string(BytesPerSecond rate);
 std::string to_string(Seconds time);
-/// A rounded amount for people: `1.50 GiB`.
+/// Prints a rounded amount for people: `1.50 GiB`.
 std::string readable(Bytes amount);
 std::string readable(BytesPerSecond rate);
 
-/// Reads `8GiB`, `1.5GB`, `4096` (bytes). Fails with a sentence on anything else, fractions of a byte
-/// included.
+/// Reads `8GiB`, `1.5GB`, `4096` (bytes). Anything else, fractions of a byte included, fails with a sentence.
 Result<Bytes> parse_bytes(std::string_view text);
 /// Reads `39GB/s`.
 Result<BytesPerSecond> parse_rate(std::string_view text);

@@ -1,10 +1,10 @@
-// A static training graph: kernels in execution order and the tensors they read and write.
+// A static graph: the kernels of one step in execution order and the tensors they read and write.
 //
 // A graph is plain data, freely copied and compared. The order of `kernels` is the order of execution, and
 // what one kernel writes the next may read: that order is the only dependence there is. A tensor is a piece
 // of memory, not a value: a kernel that works in place names the same tensor among its inputs and its
-// outputs. Built by `Net` (net.hpp), read from JSON (graph_json.hpp), analysed by `Lifetimes`
-// (lifetimes.hpp).
+// outputs. What a kernel computes is a name with attributes, which only its backend understands. Built by
+// hand or by `Net` (net.hpp), read from JSON (graph_json.hpp), analysed by `Lifetimes` (lifetimes.hpp).
 #pragma once
 
 #include <compare>
@@ -15,8 +15,9 @@
 #include <string_view>
 #include <vector>
 
+#include "terrace/attributes.hpp"
 #include "terrace/bytes.hpp"
-#include "terrace/operation.hpp"
+#include "terrace/result.hpp"
 #include "terrace/shape.hpp"
 
 namespace terrace {
@@ -43,6 +44,7 @@ enum class TensorKind : std::uint8_t {
   optimizer_state,  ///< momentum and the like
   statistics,       ///< means and variances
   workspace,        ///< scratch of one kernel
+  token,            ///< stands for state outside of all tensors, as a random generator has
 };
 std::string_view to_string(TensorKind kind);
 
@@ -61,7 +63,7 @@ struct Initial {
 };
 std::string_view to_string(Initial::Kind kind);
 
-/// Some rows of a tensor that is kept in parts (graph/split.hpp). Users know the whole by its name.
+/// Some rows of a tensor that is kept in parts (nn/split.hpp). Users know the whole by its name.
 struct PartOf {
   std::string name;        ///< of the whole
   std::int64_t first = 0;  ///< where in the whole the part's rows begin; rows are along axis 0
@@ -110,9 +112,8 @@ struct Variant {
 
 struct Kernel {
   std::string name;
-  Operation operation = Operation::custom;
-  std::string foreign;    ///< of a custom operation: its name where the graph comes from, or empty
-  Attributes attributes;  ///< those of the operation; a custom one has none
+  std::string operation = "custom";  ///< what it does, by a name that its backend knows
+  Attributes attributes;             ///< how it does it
   std::vector<Operand> inputs, outputs;
   TensorId workspace;  ///< none: it needs no scratch
   std::vector<InPlacePair> in_place;
@@ -142,17 +143,24 @@ TensorId find_tensor(const Graph& graph, std::string_view name);
 /// Elements of all trained weights.
 std::int64_t parameters(const Graph& graph);
 
+/// Of a graph's structure: changes whenever a plan or profile for it might no longer be one. Names do not
+/// count.
+std::string fingerprint(const Graph& graph);
+
 /// Whether a graph is one. Names the first tensor or kernel that is wrong. What holds of a valid graph:
 /// - Tensors have names, each its own. Extents are not negative, their product fits in 63 bits, and `bytes`
 ///   holds all elements. All tensors together have fewer than 2^63 bytes.
 /// - The parts of one tensor are persistent, of one kind and type, stand in the order of their rows and have
 ///   all of them; no tensor has the name of the whole.
 /// - Every id names a tensor, every layer is one. A view has as many elements as its tensor.
-/// - A kernel has as many operands as its operation wants, the attributes of that operation, and writes no
-///   tensor twice. Its in-place pairs name operands it has.
+/// - A kernel's operation has a name. It writes no tensor twice. Its in-place pairs name operands it has.
+///   Whether the operands and attributes are those the operation wants is for its backend to say; of neural
+///   networks' operations check_operations (operation.hpp) says it.
 /// - Nothing is read before it is written, and results are written; inputs and persistent tensors always are.
+/// - A token is persistent. Kernels that have one for an operand run once in a step and, of one token, in the
+///   graph's order: no copy of the token brings back the state it stands for.
 /// - A workspace belongs to one kernel, is no operand, and does not outlive it. No other tensor is one.
-/// - Work, times and attributes are finite and not negative where a negative one means nothing.
+/// - Attributes are finite. Work and times are finite and not negative.
 Result<void> validate(const Graph& graph);
 
 }  // namespace terrace

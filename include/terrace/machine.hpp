@@ -1,7 +1,8 @@
-// A machine: the tiers, the links and the compute of one computer, measured here or declared in a file.
+// A Machine describes the tiers, the links and the compute of one computer, measured here or declared in a
+// file.
 //
-// Plain data: nothing is opened. Tier 0 is the fastest and kernels can always use it in place. The presets
-// are the machines of the papers (`source` says where every figure comes from); `calibrate`
+// It is plain data, and nothing is opened. Tier 0 is the fastest, and kernels can always use it in place. The
+// presets are the machines of the papers (`source` says where every figure comes from); `calibrate`
 // (src/profile/calibrate.hpp) measures this computer.
 #pragma once
 
@@ -22,11 +23,12 @@ struct MachineTier {
   std::string name;  ///< short, such as `dram`; unique in its machine
   Bytes capacity;
   bool addressable = true;     ///< kernels may use bytes in place
-  BytesPerSecond read, write;  ///< of kernels in place, all threads together; else of the device
+  BytesPerSecond read, write;  ///< bandwidth of kernels in place, all threads together; of the device where
+                               ///< kernels cannot use the tier
   Seconds latency{0};
   Bytes granularity{64};        ///< offsets and sizes of regions are multiples of it; a power of two
-  std::optional<double> price;  ///< of a gigabyte, in any currency
-  std::string spec;             ///< opens the tier on this computer; empty: it is somebody else's
+  std::optional<double> price;  ///< price of a gigabyte, in any currency
+  std::string spec;  ///< opens the tier on this computer; empty for a machine that is not this computer
   bool operator==(const MachineTier&) const = default;
 };
 
@@ -37,77 +39,82 @@ struct SizedRate {
   bool operator==(const SizedRate&) const = default;
 };
 
-/// What a number of copying threads makes of a link between memories: for whoever chooses that number, which
-/// is `threads=` in the spec of the tier that is copied to.
+/// How fast a link between memories is with a given number of copying threads. It helps to choose that
+/// number, which is `threads=` in the spec of the destination tier.
 struct ThreadedRate {
   unsigned threads = 1;
-  BytesPerSecond rate;         ///< of large transfers, alone
-  double compute_loss = 0;     ///< as of the link
-  double while_computing = 1;  ///< as of the link
+  BytesPerSecond rate;         ///< bandwidth of large transfers while nothing else runs
+  double compute_loss = 0;     ///< as Link::compute_loss
+  double while_computing = 1;  ///< as Link::while_computing
   bool operator==(const ThreadedRate&) const = default;
 };
 
-/// A way from one tier to another.
+/// A Link is a one-way connection from one tier to another.
 struct Link {
   TierId from, to;
-  std::vector<SizedRate>
-      rates;                ///< alone; sizes ascend, at least one. Between two sizes times are interpolated
-  double both_ways = 1;     ///< share of the rate that is left while the opposite link is busy, too
-  double compute_loss = 0;  ///< share of the kernels' speed that is lost while the link is busy
-  unsigned threads = 1;     ///< copying threads the rates were measured with
-  double while_computing = 1;                 ///< share of the rate that is left while kernels run
-  std::vector<ThreadedRate> by_threads = {};  ///< numbers of threads ascend; empty: not measured
+  std::vector<SizedRate> rates;  ///< bandwidths while nothing else runs: at least one, sizes ascending. Times
+                                 ///< are interpolated between two sizes
+  double both_ways = 1;          ///< share of the rate that remains while the opposite link is busy, too
+  double compute_loss = 0;       ///< share of the kernels' speed that is lost while the link is busy
+  unsigned threads = 1;          ///< copying threads the rates were measured with
+  double while_computing = 1;    ///< share of the rate that remains while kernels run
+  std::vector<ThreadedRate> by_threads = {};  ///< in ascending order of threads; empty where not measured
   bool operator==(const Link&) const = default;
 
-  /// How long one transfer takes when nothing else happens. Above the largest size its rate stays; below the
-  /// smallest the line through the first two goes on, so that a cost of every transfer remains.
+  /// Returns how long one transfer takes while nothing else runs. Above the largest size the rate is
+  /// constant; below the smallest size the line through the first two points is extended, so that the fixed
+  /// cost of a transfer remains.
   Seconds time(Bytes size) const;
 };
 
 struct Compute {
-  std::string name;  ///< of the processor
+  std::string name;  ///< name of the processor
   unsigned threads = 1;
   double flops_per_second = 0;  ///< single precision
   bool operator==(const Compute&) const = default;
 };
 
 struct Machine {
-  std::string name;    ///< `this`, a preset, or what a file says
-  std::string source;  ///< where the figures come from; with a date where they were measured
+  std::string name;    ///< `this`, the name of a preset, or the name given in a file
+  std::string source;  ///< where the figures come from, with a date where they were measured
   std::vector<MachineTier> tiers;
   std::vector<Link> links;
   Compute compute;
   bool operator==(const Machine&) const = default;
 
   const MachineTier& operator[](TierId id) const { return tiers[id.index]; }
-  /// The link between two tiers, or nullptr.
+  /// Returns the link between two tiers, or nullptr where there is none.
   const Link* link(TierId from, TierId to) const;
-  /// Whether there are links in both directions: what goes from one to the other can come back.
+  /// Returns whether there are links in both directions, so that data evicted to one tier can be fetched
+  /// back.
   bool is_linked_both_ways(TierId one, TierId other) const;
 };
 
-/// Whether a machine is one. Names the first tier or link that is wrong: no tier, a fastest tier that is not
-/// addressable, a link to nowhere or without rates, a rate or size that is not positive, two of one name or
-/// between the same tiers, a share beyond its range, a spec that cannot be read, text that is not UTF-8.
+/// Checks that a description is consistent. The error names the first tier or link that is wrong: no tier, a
+/// fastest tier that is not addressable, a link to a missing tier or without rates, a rate or size that is
+/// not positive, two tiers of one name or two links between the same tiers, a share out of range, a spec that
+/// cannot be parsed, text that is not UTF-8.
 Result<void> validate(const Machine& machine);
 
-/// Changes whenever a figure or the name of a tier does; not with the machine's name, source and specs.
-/// pre: the machine is valid
+/// The fingerprint changes whenever a figure or the name of a tier does, but not with the machine's name,
+/// source and specs. pre: the machine is valid
 std::string fingerprint(const Machine& machine);
 
 struct MachineInfo {
   std::string name, summary;
 };
 std::vector<MachineInfo> machine_presets();
-/// A preset by its name. An unknown one fails with the closest names.
+/// Returns a preset by its name. The error for an unknown name lists the closest ones.
 Result<Machine> machine_preset(std::string_view name);
 
-/// Format: docs/formats/machine.md. Reading what was written gives the same machine. pre: it is valid
+/// Writes the format of docs/formats/machine.md. Reading the text gives the same machine. pre: the machine is
+/// valid
 std::string to_json(const Machine& machine);
 Result<Machine> machine_from_json(std::string_view text);
 Result<Machine> read_machine(const std::filesystem::path& path);
-/// Written atomically. Throws ResultError where the path is none to write to (as base/replace_file.hpp says),
-/// EnvironmentError where the disk is full or fails; then what was there before is untouched.
+/// Replaces the file atomically. Throws ResultError where the path cannot be written to (see
+/// base/replace_file.hpp) and EnvironmentError where the disk is full or fails; the previous file is
+/// untouched then.
 void write_machine(const Machine& machine, const std::filesystem::path& path);
 
 }  // namespace terrace

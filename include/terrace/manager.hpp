@@ -1,10 +1,10 @@
-// Manager: owns objects and regions on an ordered set of tiers, fastest first, and is the only thing that
-// moves bytes. It never decides: a policy does, from the hints given here.
+// A Manager owns objects and regions on an ordered set of tiers, fastest first, and is the only thing that
+// moves bytes. It never decides where an object lives: a policy does, from the hints given here.
 //
 //   auto manager = Manager({"dram:1GiB", "file:/data/spill:8GiB"}, "LMP");
 //
-// A pin keeps an object where it is: many may read at once, a writer is alone. A hint is advice about the
-// future. All functions are thread-safe. Objects, pins and arrays must end before their manager.
+// A pin keeps an object where it is: many may read at once, but a writer is alone. A hint is advice about
+// future use. All functions are thread-safe. Objects, pins and arrays must end before their manager.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@
 
 namespace terrace {
 
-/// In scope means held: the object stays at data() until the pin is dropped.
+/// The object stays at data() until the pin is destroyed.
 class Pin {
  public:
   Pin(Pin&& other) noexcept;
@@ -46,45 +46,47 @@ class Pin {
 };
 
 struct ManagerStatistics {
-  std::vector<HeapStatistics> tiers;               ///< by TierId
+  std::vector<HeapStatistics> tiers;               ///< indexed by TierId
   std::vector<std::vector<LinkStatistics>> links;  ///< [from][to]
   std::uint64_t objects = 0;
-  std::uint64_t copies = 0;      ///< asked for by the policy, failed ones included
+  std::uint64_t copies = 0;      ///< requested by the policy, failed ones included
   std::uint64_t evictions = 0;   ///< an object's primary went to a slower tier
   std::uint64_t promotions = 0;  ///< an object's primary went to a faster tier
   std::uint64_t failed_copies = 0;
-  std::string last_failure;  ///< the latest failed copy's message, hints' included
+  std::string last_failure;  ///< the message of the latest failed copy, including those that a hint started
   Seconds waited{0};         ///< time callers spent waiting for copies
   Bytes buffers;             ///< memory held beyond the tiers
 };
 
 class Manager {
  public:
-  /// In a rehearsal (mover.hpp) tiers need no memory and pins have no data.
+  /// Takes ownership of opened tiers and a policy. In a rehearsal (mover.hpp) tiers need no memory and pins
+  /// have no data.
   Manager(std::vector<std::unique_ptr<Tier>> tiers, std::unique_ptr<Policy> policy,
           MoverOptions options = {});
-  /// The same from specs and a policy's name; throws ResultError with the sentence of what is wrong.
+  /// Does the same from specs and a policy's name; throws ResultError with a sentence that says what is
+  /// wrong.
   Manager(std::initializer_list<std::string_view> specs, std::string_view policy, MoverOptions options = {});
   ~Manager();
 
-  /// A new object, contents undefined. Fails with invalid_argument (no bytes), too_large (for every tier) or
-  /// tier_full.
+  /// Creates an object with undefined contents. Fails with invalid_argument (no bytes), too_large (for every
+  /// tier) or tier_full.
   Result<ObjectId> create(Bytes size);
-  /// Ends an object. Its regions are free as soon as pins and copies let go.
+  /// Ends an object. Its regions are freed as soon as no pin or copy uses them.
   void destroy(ObjectId object);
-  /// Brings the object to where it can be used and keeps it there. Waits for readers, writers and copies in
-  /// the way. Fails with retired, or with what stands in the way when no addressable tier can be cleared.
-  /// Throws EnvironmentError when moving fails; the object then still has its last written contents.
+  /// Fetches the object to an addressable tier and keeps it there. Waits for conflicting readers, writers and
+  /// copies. Fails with retired, or with the reason why no addressable tier can be cleared. Throws
+  /// EnvironmentError when moving fails; the object keeps its last written contents then.
   Result<Pin> pin(ObjectId object, Access access);
 
-  // Hints. They never fail: what goes wrong in one is counted in the statistics, and raised by the pin that
-  // needs it.
+  // Hints never fail: an error in one is counted in the statistics, and raised by the pin that needs the
+  // object.
   void will_use(ObjectId object);
   void will_read(ObjectId object);
   void will_write(ObjectId object);
-  void archive(ObjectId object);  ///< not used for some time
-  /// Never used again: later pins are refused. Its contents move no more, except under the modes none and L,
-  /// which keep the dead until a collection as the paper has it.
+  void archive(ObjectId object);  ///< the object will not be used for some time
+  /// The object will never be used again, and later pins are refused. Its contents no longer move, except
+  /// under the modes none and L, which keep dead objects until a collection as in the paper.
   void retire(ObjectId object);
   void step_begin();
   void step_end();
@@ -92,10 +94,11 @@ class Manager {
 
   std::uint32_t tiers() const;
   Tier& tier(TierId id);
-  /// Where the object's contents are now. A snapshot: without a pin it may move at once.
+  /// Returns the tier of the object's primary region. It is a snapshot: without a pin the object may move at
+  /// any moment.
   TierId where(ObjectId object) const;
   ManagerStatistics statistics() const;
-  /// Tells it of everything from here on; nullptr ends that. Borrowed.
+  /// Reports all changes of regions to the observer from now on; nullptr ends that. The observer is borrowed.
   void observe(RegionObserver* observer);
   /// Waits until every copy in progress is complete.
   void settle();

@@ -1,9 +1,9 @@
-// Mover: carries bytes between tiers, now or in the background. It never decides what to move.
+// A Mover carries bytes between tiers, synchronously or in the background. It never decides what to move.
 //
-// Words: an extent is a range of one tier; a move copies one extent to another; a transfer is one or more
-// moves in progress, waited for as one. Tiers are borrowed and must outlive the mover. All functions are
-// thread-safe. A failed transfer leaves every source intact; its destinations are undefined. No transfer is
-// ever silently short.
+// Vocabulary: an extent is a range of one tier; a move copies one extent to another; a transfer is one or
+// more moves in progress that are waited for together. Tiers are borrowed and must outlive the mover. All
+// functions are thread-safe. A failed transfer leaves every source intact; its destinations are undefined. A
+// transfer either moves all of its bytes or fails.
 #pragma once
 
 #include <chrono>
@@ -24,15 +24,16 @@ struct Extent {
   Bytes bytes;
 };
 
-/// Copies from.bytes. pre: to.bytes >= from.bytes; what `to` has beyond that may be overwritten with
-/// anything, which spares a disk the reading of its last block. The extents do not overlap.
+/// Copies from.bytes. The rest of `to`, if it is longer, may be overwritten with anything, so that a disk
+/// need not read its last block first. pre: to.bytes >= from.bytes, and the extents do not overlap
 struct Move {
   Extent from, to;
 };
 
 enum class Priority { background, normal, urgent };
 
-/// In scope means in progress: destroying it waits (an error is then dropped; wait() first to see it).
+/// A Transfer is in progress while it is in scope: its destructor waits and drops any error, so call wait()
+/// first to see it.
 class Transfer {
  public:
   Transfer() = default;
@@ -41,12 +42,12 @@ class Transfer {
   ~Transfer();
 
   bool valid() const noexcept { return state_ != nullptr; }
-  /// Complete or failed. Never blocks.
+  /// Returns whether the transfer has completed or failed. It never blocks.
   bool done() const noexcept;
-  /// When that was. pre: valid(), and done() or wait() returned
+  /// Returns when the transfer completed or failed. pre: valid(), and done() returned true or wait() returned
   std::chrono::steady_clock::time_point ended() const noexcept;
-  /// Makes the transfer urgent, helps where it can, returns when it is complete; throws EnvironmentError
-  /// naming tier, path, offset and cause if it failed. May be called again.
+  /// Makes the transfer urgent, helps to copy where it can, and returns when the transfer is complete. Throws
+  /// EnvironmentError, naming tier, path, offset and cause, if it failed. It may be called again.
   void wait();
 
   struct State;
@@ -57,48 +58,48 @@ class Transfer {
   std::shared_ptr<State> state_;
 };
 
-/// What has gone over one link. busy = time with at least one transfer in progress on it.
+/// The traffic of one link so far. `busy` is the time with at least one transfer in progress on it.
 struct LinkStatistics {
-  Bytes bytes;                  ///< that have arrived
-  std::uint64_t transfers = 0;  ///< that completed
+  Bytes bytes;                  ///< bytes that have arrived
+  std::uint64_t transfers = 0;  ///< transfers that completed
   std::uint64_t failures = 0;   ///< transfers that ended without completing
   Seconds busy{0};
   BytesPerSecond bandwidth() const { return busy.count() > 0 ? bytes / busy : BytesPerSecond{}; }
 };
 
-/// Threads that should copy memory: as many as the tier that asks for most in its spec (`threads=`), else
-/// two.
+/// Returns how many threads should copy memory: the largest `threads=` in the tiers' specs, or two where none
+/// has it.
 unsigned copy_helpers(const std::vector<Tier*>& tiers);
 
 struct MoverOptions {
-  unsigned helpers = 2;     ///< threads that copy memory; 0 = whoever waits does the work
-  Bytes chunk{1u << 20};    ///< memory is copied in chunks of this, so that urgent work can overtake
-  Bytes bounce{32u << 20};  ///< memory for unaligned and tier-to-tier disk traffic, over all tiers; at least
+  unsigned helpers = 2;   ///< threads that copy memory; with 0, the waiting thread does the work
+  Bytes chunk{1u << 20};  ///< memory is copied in chunks of this size, so that urgent transfers can overtake
+  Bytes bounce{32u << 20};  ///< buffers for unaligned and disk-to-disk traffic, for all tiers; at least
                             ///< four blocks (4 KiB or larger) and one more for each block tier
-  /// For tests: called by a helper with its number before it takes a chunk; throwing ends that helper.
+  /// For tests: a helper calls this with its number before it takes a chunk; an exception ends that helper.
   std::function<void(unsigned)> before_chunk = {};
-  /// A rehearsal: every move is complete at once and counted, and nothing is carried. Tiers need no memory
-  /// then, so that what would be moved can be known without having it.
+  /// In a rehearsal every move is counted and completes at once without copying. Tiers then need no memory,
+  /// so that the traffic of a policy can be recorded on any computer.
   bool rehearsal = false;
 };
 
 class Mover {
  public:
   explicit Mover(std::vector<Tier*> tiers, MoverOptions options = {});
-  ~Mover();  ///< waits for everything started
+  ~Mover();  ///< waits for every transfer that was started
 
-  /// Starts moving in the background and returns at once. Moves whose extents are neighbours on a disk travel
-  /// as one request. A transfer may mix links.
+  /// Starts a transfer in the background and returns at once. Moves whose extents are adjacent on a disk are
+  /// merged into one request. A transfer may use several links.
   Transfer start(std::vector<Move> moves, Priority priority = Priority::background);
-  /// Moves now: start(moves, urgent).wait().
+  /// Moves synchronously: start(moves, urgent).wait().
   void move(std::vector<Move> moves);
 
   LinkStatistics statistics(TierId from, TierId to) const;
-  /// Memory this mover holds beyond the tiers.
+  /// Returns the size of the buffers that this mover holds beyond the tiers.
   Bytes bounce_bytes() const noexcept;
-  /// Helper threads still alive.
+  /// Returns how many helper threads are alive.
   unsigned helpers() const noexcept;
-  /// Whether nothing is carried.
+  /// Returns whether moves are only counted.
   bool rehearsal() const noexcept;
 
  private:

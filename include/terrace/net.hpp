@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "terrace/graph.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 
@@ -120,6 +121,11 @@ class Net {
   /// The mean over all elements, which all should be `target`.
   Value binary_cross_entropy(Value logits, float target, float weight = 1);
 
+  /// Appends any operation of the table whose first output has this shape, so that a new operation needs no
+  /// function here. Further outputs, and weights of its own, are for functions of this class.
+  Value apply(Operation operation, const std::vector<Value>& inputs, const Shape& shape,
+              const OperationAttributes& attributes = {});
+
   Value reshape(Value x, const Shape& shape) const;
   /// [first extent, all the others]
   Value flatten(Value x) const;
@@ -152,8 +158,8 @@ class Net {
   /// Fills in layer, phase and work, and appends the kernel. pre: it has a name
   void emit(Kernel kernel);
   /// The same shape out as in; may work in place.
-  Value unary(Operation operation, Value x, Attributes attributes = {});
-  Value binary(Operation operation, Value a, Value b, Attributes attributes);
+  Value unary(Operation operation, Value x, const OperationAttributes& attributes = {});
+  Value binary(Operation operation, Value a, Value b, const OperationAttributes& attributes);
   std::string kernel_name(Operation operation);
   Value pool(Operation operation, Value x, const Pool& options);
   Value convolution(Operation operation, std::string_view name, Value x, std::int64_t channels,

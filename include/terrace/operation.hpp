@@ -1,4 +1,5 @@
-// What a kernel does, and the attributes that fix how.
+// What a kernel of a neural network does, and the attributes that fix how. A graph knows operations by name
+// and attributes as plain values (graph.hpp); this gives both their types and says whether they fit.
 //
 // The operands of each operation, in order, stand in the table of docs/formats/graph.md. A backward operation
 // computes the gradients its name says from the gradient of the forward output and what forward left behind.
@@ -10,11 +11,13 @@
 #include <string_view>
 #include <variant>
 
+#include "terrace/graph.hpp"
+#include "terrace/result.hpp"
+
 namespace terrace {
 
 enum class Operation : std::uint8_t {
-  custom,  ///< not ours: known by the kernel's name, operands and measured time alone; it can be planned, not
-           ///< run
+  custom,   ///< none of these: a kernel of another backend
   reorder,  ///< the same values in another layout
   conv2d,
   conv2d_backward_data,
@@ -157,9 +160,25 @@ struct OptimizerAttributes {
   bool operator==(const OptimizerAttributes&) const = default;
 };
 
-using Attributes =
+using OperationAttributes =
     std::variant<std::monostate, Window, NormAttributes, MatmulAttributes, SoftmaxAttributes, SlopeAttributes,
                  GeluAttributes, AddAttributes, ConcatAttributes, HeadsAttributes, DropoutAttributes,
                  LossAttributes, OptimizerAttributes, EmbeddingAttributes>;
+
+/// What a kernel does; `custom` where its operation has another name than those above.
+Operation operation_of(const Kernel& kernel);
+
+/// The attributes an operation has, with their defaults.
+OperationAttributes default_attributes(Operation operation);
+/// As a kernel carries them: every field, by its name.
+Attributes to_attributes(const OperationAttributes& attributes);
+/// Those of a kernel; a field it does not carry has its default. pre: the kernel passes check_operations
+template <class Struct>
+Struct attributes_as(const Kernel& kernel);
+OperationAttributes attributes_of(const Kernel& kernel);
+
+/// Whether every kernel of an operation above has as many operands as that wants, and no attribute that it
+/// does not take. Names the first kernel that is wrong. pre: the graph is valid
+Result<void> check_operations(const Graph& graph);
 
 }  // namespace terrace

@@ -1,5 +1,6 @@
-// PageMemory: memory of whole pages for one tensor, so that what happens to its pages happens to that tensor
-// alone. Zeroed; in scope means held. Meant for profiling (access_profile.hpp): small tensors grow to a page.
+// PageMemory is zeroed memory of whole pages for one tensor, so that protecting its pages affects that tensor
+// alone. It is held while in scope. It is meant for profiling (access_profile.hpp), because small tensors
+// grow to a page.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +25,9 @@ class PageMemory {
   ~PageMemory();
 
   Bytes size() const { return size_; }
-  /// All of its pages, the rest of the last one, too.
+  /// Returns all of its pages, including the unused rest of the last one.
   std::span<std::byte> pages() const { return pages_; }
-  /// As many elements as fit into size().
+  /// Returns as many elements as fit into size().
   template <class T>
   std::span<T> as() const {
     return {reinterpret_cast<T*>(pages_.data()), static_cast<std::size_t>(size_.count) / sizeof(T)};

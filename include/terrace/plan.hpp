@@ -104,9 +104,6 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// Of a graph's structure: changes whenever a plan or profile for it might no longer be one. Names do not
-/// count.
-std::string fingerprint(const Graph& graph);
 std::string fingerprint(const Plan& plan);  ///< of all of it but the remark
 
 /// One line for a person: `copy relu1, bn1 fast > disk #12`, with the names of the graph and the machine. Of

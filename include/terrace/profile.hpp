@@ -93,21 +93,21 @@ class KernelClock {
 
  private:
   /// One of the placements that were measured for a variant.
-  struct Place {
+  struct MeasuredPlacement {
     std::uint64_t code = 0;   ///< of its tiers
     std::uint32_t entry = 0;  ///< in the profile
   };
   std::uint64_t code_of(std::span<const TierId> tiers) const;
-  void index_places(const std::vector<PlacedTime>& places);
+  void index_placements(const std::vector<PlacedTime>& measured);
   const PlacedTime* find(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const;
 
   const Profile& profile_;
   std::size_t tiers_;
-  std::vector<std::size_t> first_operand_;  ///< of each kernel among all operands; one more for the end
-  std::vector<Seconds> access_;             ///< by operand, then by tier
-  std::vector<std::size_t> first_variant_;  ///< of each kernel among all variants
-  std::vector<std::size_t> first_place_;    ///< of each variant in places_; one more for the end
-  std::vector<Place> places_;               ///< by variant, then by code; none where there is only tier 0
+  std::vector<std::size_t> first_operand_;     ///< of each kernel among all operands; one more for the end
+  std::vector<Seconds> access_;                ///< by operand, then by tier
+  std::vector<std::size_t> first_variant_;     ///< of each kernel among all variants
+  std::vector<std::size_t> first_placement_;   ///< of each variant in placements_; one more for the end
+  std::vector<MeasuredPlacement> placements_;  ///< by variant, then by code; none where there is only tier 0
   std::vector<double> cold_share_;
   std::vector<Seconds> fast_;
   Seconds fast_step_{0};

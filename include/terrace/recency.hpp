@@ -1,6 +1,8 @@
-// Recency: the order in which objects were last used, per tier, archived ones apart. A policy's memory.
+// Recency keeps the order in which objects were last used, for each tier, with archived objects apart.
+// Policies use it to choose victims.
 //
-// Every operation takes constant time. Not thread-safe: a policy uses it under the manager's lock.
+// Every operation but coldest() takes constant time. It is not thread-safe: a policy uses it under the
+// manager's lock.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +15,15 @@ namespace terrace {
 
 class Recency {
  public:
-  void add(ObjectId object, TierId tier);   ///< as the latest used of that tier
-  void touch(ObjectId object);              ///< used now; no longer archived
-  void archive(ObjectId object);            ///< first to go, after those archived before it
-  void move(ObjectId object, TierId tier);  ///< its primary is there now; archived stays archived
+  void add(ObjectId object, TierId tier);  ///< adds it as the most recently used object of that tier
+  void touch(ObjectId object);             ///< marks it as used now and no longer archived
+  void archive(ObjectId object);  ///< makes it a victim before all others, except those archived earlier
+  void move(ObjectId object, TierId tier);  ///< its primary is there now; an archived object stays archived
   void remove(ObjectId object);
   bool archived(ObjectId object) const;
 
-  /// The first object of a tier, archived ones first and then least recent first, that `wanted(object)`
-  /// accepts.
+  /// Returns the first object of a tier that `wanted(object)` accepts: archived ones first, then the least
+  /// recently used.
   template <class Wanted>
   std::optional<ObjectId> coldest(TierId tier, Wanted wanted) const {
     for (const std::uint32_t list : {list_of(tier, true), list_of(tier, false)}) {

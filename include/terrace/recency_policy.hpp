@@ -1,5 +1,5 @@
-// RecencyPolicy: the base of policies that let the least recently used objects make way. It knows how to make
-// room on any tier and how to fetch; what derives from it decides when.
+// RecencyPolicy is the base of policies that evict the least recently used objects. It knows how to make room
+// on any tier and how to fetch; a derived policy decides when.
 #pragma once
 
 #include "terrace/policy.hpp"
@@ -7,13 +7,13 @@
 
 namespace terrace {
 
-/// Moves an object's contents to a slower tier and gives up the region they were in (003 Listing 1). Copies
-/// nothing if that tier has them already. Fails with tier_full, or with pinned if the object came into use
-/// meanwhile. pre: movable(object)
+/// Moves an object's contents to a slower tier and frees the region they were in (003 Listing 1). It copies
+/// nothing if that tier holds the current contents already. Fails with tier_full, or with pinned if the
+/// object came into use meanwhile. pre: movable(object)
 Result<void> evict(Regions& regions, ObjectId object, TierId to);
 
-/// Brings an object's contents to a faster tier and keeps the slower region linked (003 Listing 2).
-/// `make_room(size)` is asked when that tier is full; an empty function means: then leave the object where it
+/// Moves an object's contents to a faster tier and keeps the slower region linked (003 Listing 2).
+/// `make_room(size)` is called when that tier is full; with an empty function the object then stays where it
 /// is. pre: alive(object)
 Result<void> prefetch(Regions& regions, ObjectId object, TierId to,
                       const std::function<Result<void>(Bytes)>& make_room);
@@ -30,13 +30,14 @@ class RecencyPolicy : public Policy {
   static constexpr TierId kFastest{0};
   static TierId slowest(const Regions& regions) { return {regions.tiers() - 1}; }
 
-  /// A region on the first tier at or below `first` that has room or can be given room.
+  /// Returns a region on the first tier at or below `first` that has room or where room can be made.
   Result<Region> place_at(Regions& regions, TierId first, Bytes size);
-  /// Clears a hole of `size` on a tier: its coldest object and what lies behind it go to slower tiers.
+  /// Clears a hole of `size` on a tier by evicting its coldest object and the objects behind that to slower
+  /// tiers.
   Result<void> make_room(Regions& regions, TierId tier, Bytes size);
-  /// prefetch(), by force.
-  Result<void> bring(Regions& regions, ObjectId object, TierId tier);
-  /// Evicts to the next slower tier with room, or whose own objects can go further down.
+  /// Fetches the object to a tier and makes room for it there if need be.
+  Result<void> fetch_to(Regions& regions, ObjectId object, TierId tier);
+  /// Evicts the object to the next slower tier that has room or can evict objects of its own to a slower one.
   bool evict_down(Regions& regions, ObjectId object);
 
   Recency recency_;

@@ -1,8 +1,8 @@
-// RegionObserver: is told what happens to the regions of a manager's objects, in the order in which it
-// happens. Statistics say how much a policy moved; this says what, from where and when, so that its decisions
-// can be recorded as a plan, drawn or checked.
+// A RegionObserver is notified of every change to the regions of a manager's objects, in order. Statistics
+// say how much a policy moved; an observer learns what moved, from where and when, so that the policy's
+// decisions can be recorded as a plan, drawn or checked.
 //
-// Called with the manager's lock held: it must not call the manager.
+// The manager calls it with its lock held, so it must not call the manager.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class RegionObserver {
  public:
   virtual ~RegionObserver() = default;
 
-  /// The object has a region there from now on, a new one its first.
+  /// The object has a region there from now on; for a new object this is its first.
   virtual void gained(ObjectId, TierId, std::uint64_t /*offset*/) {}
   virtual void lost(ObjectId, TierId) {}
   /// A copy of the object's contents begins.

@@ -1,4 +1,4 @@
-// Expected outcomes: a value, or the reason why there is none.
+// Result holds an expected outcome: a value, or the reason why there is none.
 //
 // A function whose failure is part of normal life (a tier is full, a spec is misspelt) returns `Result`. A
 // failing environment throws `EnvironmentError` (error.hpp), and a bug in the caller throws std::logic_error.
@@ -12,13 +12,14 @@
 namespace terrace {
 
 enum class ErrorCode {
-  invalid_argument,  ///< the request itself is wrong: misspelt, zero, out of range
-  tier_full,         ///< no hole large enough; others may become free
-  too_large,         ///< larger than the tier will ever hold
-  pinned,            ///< something in the way is in use and may not move
+  invalid_argument,  ///< the request itself is wrong: it is misspelt, zero or out of range
+  tier_full,         ///< no hole is large enough now; one may become free later
+  too_large,         ///< the request is larger than the tier will ever hold
+  pinned,            ///< an object in the way is pinned and may not move
   retired,           ///< the object was declared dead
-  unsupported,       ///< this computer or build does not offer it
-  inconsistent,      ///< a check of the library's own state failed: a bug of ours
+  unsupported,       ///< this computer or this build does not offer it
+  stopped,           ///< a stop was requested before the work was done
+  inconsistent,      ///< a check of the library's own state failed, which is a bug in the library
 };
 
 /// `message` is one sentence for the user: what was asked, what was there, what to try.
@@ -27,7 +28,7 @@ struct Error {
   std::string message;
 };
 
-/// Thrown by Result::value() when there is none, for callers who treat an expected failure as the end.
+/// Result::value() throws this when there is no value, for callers who cannot go on without one.
 class ResultError : public std::runtime_error {
  public:
   explicit ResultError(Error error) : std::runtime_error(error.message), error_(std::move(error)) {}
@@ -58,7 +59,7 @@ class [[nodiscard]] Result {
   /// pre: !ok()
   const Error& error() const { return *std::get_if<1>(&state_); }
 
-  /// The value, or throws ResultError.
+  /// Returns the value, or throws ResultError where there is none.
   T& value() & { return require(), **this; }
   const T& value() const& { return require(), **this; }
   T&& value() && { return require(), std::move(**this); }

@@ -1,4 +1,4 @@
-// The extents of a tensor, outermost first, and the type of its elements. Plain values.
+// A tensor's shape is its extents, outermost first, and a type for its elements. Both are plain values.
 #pragma once
 
 #include <array>
@@ -11,12 +11,13 @@
 
 namespace terrace {
 
-enum class DataType : std::uint8_t { f32, bf16, i32, u8 };
+enum class DataType : std::uint8_t { f32, bf16, i32, u8, f16, f64, i64 };
 
 Bytes size_of(DataType type);
 std::string_view to_string(DataType type);
 
-/// Up to six extents, none negative. Kept in place: graphs hold tens of thousands of them.
+/// A shape has up to six extents, none of them negative. They are stored without an allocation, because a
+/// graph holds tens of thousands of shapes.
 class Shape {
  public:
   static constexpr std::size_t kMaxRank = 6;
@@ -38,9 +39,9 @@ class Shape {
   /// pre: rank() < kMaxRank, extent not negative
   void push_back(std::int64_t extent);
 
-  /// The product of the extents; 1 for a scalar.
+  /// Returns the product of the extents, which is 1 for a scalar.
   std::int64_t elements() const;
-  /// Of `axis` and all after it.
+  /// Returns the product of the extents of `axis` and of all axes after it.
   std::int64_t elements_from(std::size_t axis) const;
 
   bool operator==(const Shape&) const = default;
@@ -50,7 +51,7 @@ class Shape {
   std::uint8_t rank_ = 0;
 };
 
-/// `[32, 3, 224, 224]`
+/// Prints a shape like `[32, 3, 224, 224]`.
 std::string to_string(const Shape& shape);
 
 }  // namespace terrace

@@ -1,9 +1,10 @@
-// The simulator: runs a plan on clocks.
+// The simulator predicts how long a plan takes by running it on simulated clocks.
 //
-// One lane for kernels and one for each link. Kernels run in the plan's order, each when the instruction
-// before it is done; transfers of a link run one after the other in the order they were started. While a link
-// is busy kernels lose the share of their speed that the machine says, and two opposite links share what the
-// machine says. Waiting stops the kernels' lane, never the links.
+// There is one lane for kernels and one for each link. Kernels run in the plan's order, each when the
+// instruction before it is done; transfers of a link run one after the other in the order they were started.
+// While a link is busy, kernels lose the share of their speed that the machine declares (`compute_loss`), and
+// two opposite links slow each other down as it declares (`both_ways`). A wait stops the kernels' lane but
+// never the links.
 #pragma once
 
 #include <vector>
@@ -13,24 +14,27 @@
 
 namespace terrace {
 
-/// When something happened, from the start of the step.
+/// A span of time, measured from the start of the step.
 struct Interval {
   Seconds begin{0}, end{0};
   Seconds length() const { return end - begin; }
 };
 
-/// What happened when: of a simulated or an executed step.
+/// A Timeline tells when each instruction of a simulated or an executed step happened.
 struct Timeline {
   Seconds step{0};
-  Seconds exposed{0};                  ///< in which no kernel ran
-  std::vector<Interval> instructions;  ///< one for each; of a copy: the transfer, of a wait: the waiting
+  Seconds exposed{0};                  ///< time in which no kernel ran
+  std::vector<Interval> instructions;  ///< one for each instruction; for a copy it is the transfer, for a
+                                       ///< wait the time spent waiting
   std::vector<Traffic> moved;
-  std::vector<Bytes> peak;  ///< bytes of regions at once, by tier
+  std::vector<Bytes> peak;  ///< the most bytes of regions at once, by tier
 };
 
-/// The step ends when the last instruction is done and every link is idle. pre: `verify` accepts the plan
+/// Simulates one step, which ends when the last instruction is done and every link is idle. pre: `verify`
+/// accepts the plan
 Timeline simulate(const Graph& graph, const Machine& machine, const Profile& profile, const Plan& plan);
-/// The same for whoever simulates often. pre: `clock` was made for this graph and machine
+/// Does the same with a clock that the caller keeps for many simulations. pre: `clock` was made for this
+/// graph and machine
 Timeline simulate(const Graph& graph, const Machine& machine, const KernelClock& clock, const Plan& plan);
 
 }  // namespace terrace

@@ -1,10 +1,10 @@
-// Tier: real memory behind a description. It holds bytes; a heap carves it and a mover fills it.
+// A Tier is real memory behind a description. It holds bytes; a heap carves it and a mover fills it.
 //
 // A tier is one of two shapes:
 //   addressable  memory() points at `capacity` bytes that kernels may use in place
 //   block        blocks() takes aligned requests and completes them later (a disk)
-// Owned by one manager or mover's user, through unique_ptr. Opening reserves the whole capacity, so that a
-// full disk or a refused allocation is met before the run; closing gives everything back.
+// One manager, or whoever uses a mover, owns a tier through unique_ptr. Opening reserves the whole capacity,
+// so that a full disk or a refused allocation is met before the run; closing releases everything.
 #pragma once
 
 #include <cstddef>
@@ -21,47 +21,47 @@ namespace terrace {
 
 enum class Access { read, write };
 
-/// A stretch of memory that takes part in a request.
+/// A contiguous range of memory that takes part in a request.
 struct Piece {
   std::byte* memory = nullptr;
   std::size_t bytes = 0;
 };
 
-/// One contiguous range of a block tier, gathered from or scattered to several pieces of memory.
-/// pre: `offset` and the sum of the pieces are multiples of block_size(); every piece's address is a multiple
-/// of memory_alignment() and its length of block_size().
+/// A request transfers one contiguous range of a block tier from (gather) or to (scatter) several pieces of
+/// memory. pre: `offset` and the sum of the pieces are multiples of block_size(); every piece's address is a
+/// multiple of memory_alignment() and its length of block_size().
 struct BlockRequest {
   Access access = Access::read;
   std::uint64_t offset = 0;
   std::span<const Piece> pieces;  ///< must stay valid until the completion is seen
-  std::uint64_t tag = 0;          ///< handed back with the completion
+  std::uint64_t tag = 0;          ///< the completion carries the same tag
 };
 
 struct BlockCompletion {
   std::uint64_t tag = 0;
-  std::int64_t result = 0;  ///< bytes done, possibly fewer than asked, or -errno
+  std::int64_t result = 0;  ///< bytes transferred, possibly fewer than requested, or -errno
 };
 
 /// The queue of a block tier. One thread submits and waits; wake(), register_memory() and forget_memory() may
-/// come from any.
+/// be called by any thread.
 class BlockQueue {
  public:
   virtual ~BlockQueue() = default;
 
   virtual Bytes block_size() const noexcept = 0;        ///< a power of two
   virtual Bytes memory_alignment() const noexcept = 0;  ///< a power of two, not above block_size()
-  virtual Bytes request_size() const noexcept = 0;      ///< the largest single request that is worth making
-  virtual unsigned depth() const noexcept = 0;          ///< most requests in flight
+  virtual Bytes request_size() const noexcept = 0;      ///< larger requests gain no bandwidth
+  virtual unsigned depth() const noexcept = 0;          ///< the most requests in flight
 
-  /// Tells the queue of memory that requests will often use. Returns whether such requests became cheaper.
+  /// Registers memory that requests will often use. Returns whether such requests became cheaper.
   virtual bool register_memory(std::span<std::byte> memory) = 0;
-  /// Ends that, before the memory is given back: what is mapped there next would not be what requests reach.
-  /// pre: no request in flight uses it.
+  /// Undoes the registration. It must precede unmapping the memory, because requests would otherwise still
+  /// reach the old pages. pre: no request in flight uses it.
   virtual void forget_memory(std::span<std::byte>) {}
-  /// Starts a request. pre: fewer than depth() are in flight. Failures come as completions.
+  /// Starts a request; failures are reported as completions. pre: fewer than depth() are in flight
   virtual void submit(const BlockRequest& request) = 0;
-  /// Blocks until a completion or a wake; returns how many of `completions` were filled (0 only after
-  /// wake()).
+  /// Blocks until there is a completion or a wake. Returns how many of `completions` were filled, which is 0
+  /// only after wake().
   virtual std::size_t wait(std::span<BlockCompletion> completions) = 0;
   /// Makes the current or the next wait() return. Thread-safe.
   virtual void wake() = 0;
@@ -73,17 +73,17 @@ class Tier {
 
   virtual const TierDescription& description() const noexcept = 0;
 
-  /// The tier's bytes, or nullptr for a block tier.
+  /// Returns the tier's bytes, or nullptr for a block tier.
   virtual std::byte* memory() noexcept { return nullptr; }
-  /// The tier's queue, or nullptr for an addressable tier.
+  /// Returns the tier's queue, or nullptr for an addressable tier.
   virtual BlockQueue* blocks() noexcept { return nullptr; }
 
-  /// Called by a mover after it copied `amount` out of (read) or into (write) this addressable tier during
-  /// the last `took`. Holds the caller until a device of the declared rates would have done it; throws
-  /// EnvironmentError where that device would fail.
+  /// A mover calls this after it copied `amount` out of (read) or into (write) this addressable tier during
+  /// the last `took`. It blocks the caller until a device of the declared rates would have finished, and
+  /// throws EnvironmentError where that device would fail.
   virtual void pace(Access access, Bytes amount, Seconds took);
-  /// Charges a kernel that ran for `took` and touched bytes here in place: holds the caller for what the
-  /// declared rates would have needed beyond that.
+  /// Charges a kernel that ran for `took` and touched bytes of this tier in place: the caller is blocked for
+  /// the time that the declared rates would have needed beyond that.
   virtual void charge(Bytes read, Bytes written, Seconds took);
 };
 

@@ -1,4 +1,4 @@
-// Tiers as users name them: plain data, nothing opened, nothing allocated.
+// A tier spec names a tier as users write it. It is plain data: nothing is opened or allocated.
 //
 //   tier   memory of one kind: where bytes can live
 //   spec   the text by which a user names a tier: `KIND[:WHERE]:SIZE[,option...]`
@@ -17,7 +17,8 @@
 //       huge
 //   fake:1MiB                                               for tests: scripted faults
 //       blocks (not addressable), block=512B
-// Every kind also takes threads=N: how many threads copying into it at once are fastest.
+// Every kind also takes threads=N, the number of threads that copy into the tier fastest when they do so at
+// once.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +49,8 @@ struct TierSpec {
   Bytes capacity;
   std::string path;               ///< dax and file
   std::vector<NodeWeight> nodes;  ///< numa
-  BytesPerSecond read_rate;       ///< emulated: how fast it is; file: no faster than that, 0 = no limit
-  BytesPerSecond write_rate;      ///< the same
+  BytesPerSecond read_rate;       ///< emulated: the bandwidth; file: an upper limit, 0 = no limit
+  BytesPerSecond write_rate;      ///< as read_rate, for writes
   Seconds latency{0};             ///< emulated
   bool huge_pages = false;        ///< dram, numa, emulated
   bool keep = false;              ///< dax and file: leave the file behind
@@ -67,20 +68,20 @@ struct TierSpec {
 Result<TierSpec> parse_tier_spec(std::string_view text);
 std::string to_string(const TierSpec& spec);
 
-/// What an opened tier is. Constant for its life.
+/// Describes an opened tier. It is constant while the tier is open.
 struct TierDescription {
   TierSpec spec;
-  std::string name;         ///< the spec's text, used in every message
+  std::string name;         ///< the spec's text, which every message quotes
   Bytes capacity;           ///< usable bytes, at least what the spec asked for rounded down to `granularity`
   Bytes granularity{64};    ///< offsets and sizes of regions here are multiples of this; a power of two
   bool addressable = true;  ///< kernels may use bytes in place
-  BytesPerSecond read_rate, write_rate;  ///< declared or known; zero = unknown
+  BytesPerSecond read_rate, write_rate;  ///< declared or measured; zero = unknown
   Seconds latency{0};
-  unsigned write_threads = 1;  ///< how many threads copying into it at once are fastest
-  std::string note;            ///< what the user should know: "huge pages refused", "mapped without MAP_SYNC"
+  unsigned write_threads = 1;  ///< the number of concurrent copying threads that is fastest
+  std::string note;  ///< a remark for the user, such as "huge pages refused" or "mapped without MAP_SYNC"
 };
 
-/// Position of a tier in a manager or mover: 0 is the fastest.
+/// The position of a tier in a manager or mover; 0 is the fastest.
 struct TierId {
   std::uint32_t index = 0;
   constexpr auto operator<=>(const TierId&) const = default;

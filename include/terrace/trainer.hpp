@@ -1,8 +1,5 @@
-// Trains a graph: with all of its tensors in one memory, or under a plan over several tiers.
-//
-//   program   a graph made ready for this processor, and where each tensor lies in one arena; nothing is
-//             allocated yet
-//   trainer   the tiers, the kernels and the state of training
+// Trainer: trains a program (program.hpp) with all of its tensors in one memory, or under a plan over several
+// tiers. It holds the tiers, the kernels and the state of training.
 //
 // A step carries out a plan's instructions: one thread issues the kernels, transfers go on behind them. With
 // the same seed and number of threads every run gives the same bits, wherever tensors lie. Inputs must be
@@ -26,30 +23,12 @@
 
 #include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
+#include "terrace/program.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/tier.hpp"
 #include "terrace/verify.hpp"
 
 namespace terrace {
-
-struct Program {
-  Graph graph;
-  std::vector<std::uint64_t> offsets;  ///< of each tensor in the arena
-  Bytes arena;
-  Bytes peak;            ///< the most bytes live at once: no arena is smaller
-  unsigned threads = 1;  ///< it was made for
-  Bytes alignment{64};   ///< of offsets: a cache line, which vectors like best; what
-                         ///< lies between two tensors belongs to the first
-};
-
-/// Threads 0: as many as this process can keep busy. Fails for graphs with operations that are not ours. A
-/// library built without oneDNN has nothing of this header. Takes up to 64 MiB for operands on which variants
-/// are tried, and gives them back.
-Result<Program> compile(const Graph& graph, unsigned threads = 0);
-/// The same with tensors that begin at multiples of `alignment`, which takes more memory. With 4 KiB every
-/// page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of two, at
-/// least 64
-Program aligned(Program program, Bytes alignment);
 
 /// `graph` with everything that outlives steps in `network` and is not in it: no kernel uses that, and plans
 /// keep it. So a path through a network that skips some of it keeps the weights and states of what it skips.
@@ -88,6 +67,7 @@ class Trainer {
   /// Where to put an input for the next step, row-major. pre: the graph has such an input
   std::span<float> input(std::string_view name);
   std::span<std::int32_t> integer_input(std::string_view name);
+  std::span<std::byte> input_bytes(std::string_view name);  ///< of any type
   /// Throws EnvironmentError where a transfer fails. The trainer has `failed` then: tensors may be of two
   /// steps, so whatever would use them throws the same again, until a checkpoint is loaded.
   void step();
@@ -105,6 +85,7 @@ class Trainer {
   const Timeline& timeline() const;
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;
+  std::vector<std::byte> result_bytes(std::size_t index) const;  ///< of any type
 
   /// From the next step on another plan is carried out, on the same tiers, whatever rates the machine says
   /// they have. What outlives steps goes through a file in `folder`, which is gone afterwards. Fails, and
@@ -151,6 +132,9 @@ class Trainer {
   /// kept in parts under the name of the whole, too. pre: there is one
   std::vector<float> read(std::string_view name) const;
   void write(std::string_view name, std::span<const float> values);
+  /// The same of any type.
+  std::vector<std::byte> read_bytes(std::string_view name) const;
+  void write_bytes(std::string_view name, std::span<const std::byte> values);
 
   /// All weights and running statistics, in the safetensors format. Loading wants every weight of the graph
   /// in the right shape; what else the file holds is left alone.

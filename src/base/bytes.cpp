@@ -45,7 +45,7 @@ Error misread(std::string_view text, std::string_view what, std::string_view exa
   return {ErrorCode::invalid_argument, fmt::format("'{}' is not {}: write it like {}", text, what, example)};
 }
 
-// The shortest text, over all units, that reads back as exactly this value.
+// Returns the shortest text, over all units, that parses as exactly this value.
 template <std::size_t N>
 std::string shortest(double value, const std::array<Unit, N>& units) {
   std::string best;
@@ -70,7 +70,7 @@ std::string to_string(Bytes amount) {
     const auto factor = static_cast<std::uint64_t>(unit.factor);
     if (amount.count % factor == 0) return fmt::format("{}{}", amount.count / factor, unit.name);
   }
-  return {};  // unreachable: everything is a multiple of 1 B
+  return {};  // unreachable, because every amount is a multiple of 1 B
 }
 
 std::string to_string(BytesPerSecond rate) { return shortest(rate.value, kSizeUnits) + "/s"; }
@@ -90,7 +90,7 @@ std::string readable(BytesPerSecond rate) { return fmt::format("{:.2f} GB/s", ra
 
 Result<Bytes> parse_bytes(std::string_view text) {
   const auto fail = [&] { return misread(text, "an amount of memory", "8GiB, 512MiB or 200GB"); };
-  // Whole numbers are read exactly; only fractions go through floating point.
+  // Whole numbers are parsed exactly; only fractions go through floating point.
   std::uint64_t whole = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
   const std::string_view rest = text.substr(static_cast<std::size_t>(end - text.data()));

@@ -1,4 +1,4 @@
-// Time as a dependency, so that everything paced can be tested without waiting.
+// A Clock is passed as a dependency, so that code which paces itself can be tested without waiting.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace terrace {
 
-/// Thread-safe. Time since an arbitrary start, in nanoseconds, never going back.
+/// A clock counts nanoseconds since an arbitrary start and never goes back. It is thread-safe.
 class Clock {
  public:
   using Time = std::chrono::nanoseconds;
@@ -17,7 +17,7 @@ class Clock {
   virtual void sleep_until(Time time) = 0;
 };
 
-/// The computer's clock. One shared instance is enough: it has no state.
+/// Returns the computer's clock. One shared instance is enough, because it has no state.
 Clock& steady_clock();
 
 }  // namespace terrace

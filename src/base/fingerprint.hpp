@@ -1,5 +1,5 @@
-// A short text that changes whenever what went into it does: 64 bits of FNV-1a (Fowler, Noll, Vo), in hex.
-// For telling honest things apart, not for defence. The same on every platform.
+// A Fingerprint is a short text that changes whenever its input does: 64 bits of FNV-1a (Fowler, Noll, Vo) in
+// hexadecimal. It detects accidental differences, not attacks, and is the same on every platform.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ class Fingerprint {
   Fingerprint& add(Seconds time) { return add(time.count()); }
   Fingerprint& add(BytesPerSecond rate) { return add(rate.value); }
 
-  /// Sixteen hexadecimal digits.
+  /// Returns sixteen hexadecimal digits.
   std::string text() const {
     std::string digits;
     for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(state_ >> shift) & 15];

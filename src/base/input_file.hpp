@@ -1,4 +1,5 @@
-// A regular file opened for reading, closed when out of scope. Move-only; safe to read by several threads.
+// An InputFile is a regular file opened for reading and closed when it goes out of scope. It is move-only,
+// and several threads may read it.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +26,9 @@ class InputFile {
 
   const std::filesystem::path& path() const noexcept { return path_; }
   int descriptor() const noexcept { return descriptor_; }
-  /// As it was when opened.
+  /// Returns the size that the file had when it was opened.
   Bytes size() const noexcept { return size_; }
-  /// All of it, in memory. Throws EnvironmentError where the disk fails or the file was shortened meanwhile.
+  /// Reads the whole file. Throws EnvironmentError where the disk fails or the file was shortened meanwhile.
   std::vector<std::byte> contents() const;
 
  private:

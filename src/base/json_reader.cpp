@@ -16,10 +16,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxDepth = 32, kMaxQuoted = 40;
-// Parsed values take many times the bytes of their text.
+// The text is limited because parsed values take many times the bytes of their text.
 constexpr Bytes kMaxText = Bytes{256U << 20U};
 
-/// Watches the parser: the library itself takes any depth, and the last of several equal keys.
+/// Refuses what the JSON library itself would accept: any depth, and duplicate keys, of which it keeps the
+/// last.
 class Watch {
  public:
   bool operator()(int /*depth*/, Json::parse_event_t event, Json& parsed) {
@@ -75,7 +76,7 @@ Json parse_json(std::string_view text) {
 
 std::string in_quotes(std::string_view text) {
   if (text.size() <= kMaxQuoted) return fmt::format("'{}'", text);
-  // Never half a character.
+  // The cut must not split a UTF-8 character.
   std::size_t end = kMaxQuoted;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   return fmt::format("'{}...'", text.substr(0, end));

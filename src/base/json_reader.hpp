@@ -1,8 +1,8 @@
-// Reads JSON that others wrote: every mistake in it becomes one sentence that names its place, such as
+// Reads untrusted JSON: every mistake in it becomes one sentence that names its place, such as
 // `kernels[3].inputs[0].tensor: ...`.
 //
-// The reading functions throw JsonError, which the function that offers a format to the world turns into a
-// Result: nothing of this header leaves the library.
+// The reading functions throw JsonError, which the public parser of a format turns into a Result; nothing of
+// this header is visible outside the library.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,14 @@ class JsonError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Refuses what is no JSON, is nested too deep, has one key twice in an object, or is too large to be meant.
+/// Parses text. It refuses what is not JSON, is nested too deeply, has a duplicate key in an object, or is
+/// too large.
 nlohmann::json parse_json(std::string_view text);
 
-/// Foreign text for a message: in quotes, shortened.
+/// Quotes and shortens untrusted text for a message.
 std::string in_quotes(std::string_view text);
 
-/// One value and the way to it. Borrows the value.
+/// A JsonValue is one value and its path in the document. It borrows the value.
 class JsonValue {
  public:
   JsonValue(const nlohmann::json& json, std::string place) : json_(&json), place_(std::move(place)) {}
@@ -37,11 +38,11 @@ class JsonValue {
 
   const std::string& text() const;
   bool flag() const;
-  /// A whole number within least..most. pre: least >= 0
+  /// Reads a whole number within least..most. pre: least >= 0
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
   double number() const;
   float single() const;
-  /// Of an array: how many elements, and one of them.
+  /// The number of elements of an array, and access to one of them.
   std::size_t size() const;
   JsonValue operator[](std::size_t index) const;
 
@@ -50,7 +51,7 @@ class JsonValue {
   std::string place_;
 };
 
-/// An object of which all keys are known.
+/// A JsonObject is an object whose keys must all be known.
 class JsonObject {
  public:
   JsonObject(JsonValue value, const std::vector<std::string_view>& known);

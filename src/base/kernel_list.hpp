@@ -1,4 +1,5 @@
-// The kernel's small text formats, read without fuss: a missing file is empty, nonsense counts as nothing.
+// Reads the Linux kernel's small text formats leniently: a missing file is empty, and malformed parts are
+// ignored.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +7,9 @@
 
 namespace terrace {
 
-/// The first line of a file; empty where it cannot be read.
+/// Returns the first line of a file, or nothing where it cannot be read.
 std::string first_line(const std::filesystem::path& file);
-/// How many members a list such as `0-3,8` has.
+/// Counts the members of a list such as `0-3,8`.
 unsigned count_kernel_list(const std::string& list);
 
 }  // namespace terrace

@@ -1,4 +1,4 @@
-// The middle of some values.
+// The median of a set of values.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace terrace {
 
-/// Of an even number the mean of the middle two. pre: there are some
+/// Returns the middle value, or the mean of the middle two of an even number. pre: `values` is not empty
 template <class Value>
 Value median(std::vector<Value> values) {
   check(!values.empty(), "a median is of something");

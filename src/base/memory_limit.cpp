@@ -12,8 +12,8 @@ namespace fs = std::filesystem;
 
 constexpr Bytes kNoLimit{std::numeric_limits<std::uint64_t>::max()};
 
-// The number behind `key` in a file of `key value` lines. Words before the key are skipped, as in the
-// per-node files, which start every line with `Node 0`.
+// Returns the number behind `key` in a file of `key value` lines. Words before the key are skipped, because
+// the per-node files start every line with `Node 0`.
 std::optional<std::uint64_t> field(const fs::path& path, const std::string& key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -29,7 +29,7 @@ std::optional<std::uint64_t> field(const fs::path& path, const std::string& key)
 std::optional<std::uint64_t> number(const fs::path& path) {
   std::ifstream file(path);
   std::uint64_t value = 0;
-  return file >> value ? std::optional{value} : std::nullopt;  // "max" is no number and no limit
+  return file >> value ? std::optional{value} : std::nullopt;  // "max" is not a number and means no limit
 }
 
 struct GroupFiles {
@@ -52,8 +52,9 @@ void lower(MemoryLimit& limit, std::optional<Bytes> available, const std::string
   if (available && *available < limit.available) limit = {*available, source};
 }
 
-// Calls `visit` with the folder of every group of this process, its own first and the root last, by mount.
-// Inside a container the path often names folders that only the host sees: they are not there.
+// Calls `visit` with the folder of every control group of this process, for each mount from its own group up
+// to the root. Inside a container the path often names folders that only the host sees; those do not exist
+// here.
 template <class Visit>
 void for_each_group(const fs::path& root, Visit visit) {
   const auto climb = [&](const fs::path& mount, fs::path group, const GroupFiles& files) {
@@ -62,7 +63,7 @@ void for_each_group(const fs::path& root, Visit visit) {
       if (group.empty()) return;
     }
   };
-  // Lines of `id:controllers:path`; version 2 has id 0 and no controllers.
+  // The lines have the form `id:controllers:path`; version 2 has id 0 and no controllers.
   std::ifstream groups(root / "proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {
     const std::size_t first = line.find(':'), second = line.find(':', first + 1);
@@ -84,7 +85,7 @@ MemoryLimit memory_limit(const fs::path& root) {
   if (const auto kib = field(root / "proc/meminfo", "MemAvailable:")) {
     lower(limit, Bytes{*kib << 10}, "MemAvailable");
   }
-  // Every group may limit; the root is a container's own, where there is one.
+  // Every group on the path may set a limit; in a container the root is the container's own group.
   for_each_group(root, [&](const fs::path& mount, const fs::path& group, const GroupFiles& files) {
     lower(limit, left_in_group(mount / group, files), (mount / group).string());
   });

@@ -1,5 +1,6 @@
-// SplitMix64 (Steele, Lea, Flood 2014): a counter through a mixing function. The same numbers from the same
-// seed on every platform, which the standard's distributions do not promise. A plain value; not for secrets.
+// SplitMix64 (Steele, Lea, Flood 2014) passes a counter through a mixing function. A seed gives the same
+// numbers on every platform, which the standard's distributions do not promise. It is a plain value and not
+// meant for cryptography.
 #pragma once
 
 #include <bit>
@@ -21,10 +22,10 @@ class SplitMix {
     return z ^ (z >> 31);
   }
 
-  /// One of 0 to bound - 1, each as likely. pre: bound > 0
+  /// Draws one of 0 to bound - 1 with equal probability. pre: bound > 0
   std::uint64_t below(std::uint64_t bound) {
     check(bound > 0, "there is no number below zero");
-    // Drawing again what is out of range keeps the rest equally likely, as a remainder would not.
+    // Rejecting values out of range keeps the rest equally likely, which a remainder would not.
     const std::uint64_t mask = ~std::uint64_t{0} >> std::countl_zero((bound - 1) | 1);
     std::uint64_t drawn = next() & mask;
     while (drawn >= bound) drawn = next() & mask;

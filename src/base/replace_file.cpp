@@ -107,7 +107,8 @@ class Replacement {
     struct statvfs status {};
     const bool known = statvfs(folder_.c_str(), &status) == 0;
     const std::uint64_t free = known ? status.f_bavail * status.f_frsize : 0;
-    // A quota may be the limit while the disk has space: what was not written is missing at least.
+    // A quota may be the limit while the disk has space, so at least the unwritten bytes are reported as
+    // missing.
     const std::uint64_t left = size_.count - written_;
     const Bytes missing{left > free ? left - free : left};
     throw EnvironmentError(
@@ -128,7 +129,7 @@ class Replacement {
       return refuse("what is there is not a regular file; name another path");
     if (!path_.has_filename()) return refuse("it names no file; add a name");
     rlimit limit;
-    // A file beyond the process's limit would end the process by a signal.
+    // A file beyond RLIMIT_FSIZE would end the process by a signal.
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && size_.count > limit.rlim_cur)
       return refuse(
           ErrorCode::too_large,
@@ -137,7 +138,7 @@ class Replacement {
     return {};
   }
 
-  // In the same folder, for only within a file system can a file take another's place at once.
+  // The temporary file is in the same folder, because a rename is atomic only within one file system.
   int create() {
     static std::atomic<unsigned> count{0};
     for (;;) {
@@ -148,7 +149,8 @@ class Replacement {
     }
   }
 
-  // A full disk is met before the first byte is written, where the file system can tell.
+  // Reserving the space detects a full disk before the first byte is written, where the file system supports
+  // that.
   void reserve(int file) const {
     if (size_.count == 0) return;
     int cause = 0;
@@ -168,7 +170,7 @@ class Replacement {
     }
   }
 
-  // The file stands already; this makes its name outlive a crash. Some file systems offer no such thing.
+  // The file is complete already; this makes its name survive a crash. Some file systems do not support it.
   void keep_name() const {
     const Descriptor folder(open(folder_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (folder.number() >= 0 && fsync(folder.number()) != 0 && errno != EINVAL) {
@@ -182,7 +184,7 @@ class Replacement {
   const std::filesystem::path& path_;
   const std::filesystem::path folder_;
   const Bytes size_;
-  std::filesystem::path temporary_;  // empty once it has its name
+  std::filesystem::path temporary_;  // empty once the file was renamed
   std::uint64_t written_ = 0;
 };
 

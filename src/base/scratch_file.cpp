@@ -12,7 +12,7 @@
 namespace terrace {
 namespace {
 
-// For file systems without nameless files: named for an instant.
+// On file systems without O_TMPFILE the file has a name for an instant.
 int create_and_unlink(const std::filesystem::path& folder) {
   std::string name = folder / ".terrace-scratch-XXXXXX";
   const int descriptor = mkostemp(name.data(), O_CLOEXEC);
@@ -49,7 +49,7 @@ ScratchFile::~ScratchFile() {
 }
 
 int ScratchFile::go_direct() {
-  // Set after opening: an open() that refuses the flag may still have created the file.
+  // The flag is set after opening, because an open() that refuses it may still have created the file.
   const int flags = fcntl(descriptor_, F_GETFL);
   return fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0 ? 0 : errno;
 }

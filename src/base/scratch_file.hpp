@@ -1,4 +1,5 @@
-// A nameless file in a folder, gone when closed. Move-only; for probes and measurements.
+// A ScratchFile is a file without a name that disappears when it is closed. It is move-only and serves probes
+// and measurements.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +11,7 @@ namespace terrace {
 
 class ScratchFile {
  public:
-  /// Fails with one sentence that names the folder and the cause.
+  /// Creates the file; fails with one sentence that names the folder and the cause.
   static Result<ScratchFile> create(const std::filesystem::path& folder);
 
   ScratchFile(ScratchFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
@@ -21,7 +22,7 @@ class ScratchFile {
   ~ScratchFile();
 
   int descriptor() const noexcept { return descriptor_; }
-  /// Passes the page cache by from here on. Returns 0 or the errno of the refusal.
+  /// Bypasses the page cache from now on. Returns 0 or the errno of the refusal.
   int go_direct();
 
  private:

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMost = 3;
 
-/// How many characters to insert, delete or replace (Levenshtein): one row of the table at a time.
+/// Returns the Levenshtein distance, computed one row of the table at a time.
 std::size_t edits(std::string_view from, std::string_view to) {
   std::vector<std::size_t> row(to.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -23,7 +23,7 @@ std::size_t edits(std::string_view from, std::string_view to) {
   return row.back();
 }
 
-/// The beginning of a longer name is as close as one edit.
+/// A prefix of a longer name counts as one edit.
 std::size_t distance(std::string_view word, std::string_view known) {
   const bool begins = known.starts_with(word) || word.starts_with(known);
   return !word.empty() && begins ? 1 : edits(word, known);
@@ -32,7 +32,7 @@ std::size_t distance(std::string_view word, std::string_view known) {
 }  // namespace
 
 std::vector<std::string_view> similar(std::string_view word, const std::vector<std::string_view>& known) {
-  // More edits than this, and any word is like any other.
+  // With more edits than this, unrelated words would match.
   const std::size_t limit = std::max<std::size_t>(1, word.size() / 3);
   std::vector<std::pair<std::size_t, std::string_view>> close;
   for (const std::string_view candidate : known) {

@@ -1,4 +1,4 @@
-// Which known words someone may have meant by one that is not known.
+// Suggests known words for a misspelt one.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace terrace {
 
-/// The words closest to `word`, closest first, at most three: those it begins or is begun by, and those a few
-/// edits away. Empty where none is close.
+/// Returns at most three known words, closest first: those that have `word` as a prefix or are a prefix of
+/// it, and those a few edits away. The result is empty where none is close.
 std::vector<std::string_view> similar(std::string_view word, const std::vector<std::string_view>& known);
 
-/// `a, b and c`
+/// Joins words as `a, b and c`.
 std::string enumerated(const std::vector<std::string_view>& words, std::string_view conjunction = "and");
 
 }  // namespace terrace

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number behind `key:` in a file of the shape of /proc/meminfo; 0 where there is none.
+// Returns the number behind `key:` in a file in the format of /proc/meminfo, or 0 where there is none.
 std::uint64_t field(const fs::path& file, const std::string& key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -31,7 +31,7 @@ std::uint64_t field(const fs::path& file, const std::string& key) {
   return 0;
 }
 
-// Names in `folder` that are `prefix` followed by a number: node0, dax1.0, nvidia3.
+// Returns the names in `folder` that are `prefix` followed by a number: node0, dax1.0, nvidia3.
 std::vector<std::string> numbered_entries(const fs::path& folder, const std::string& prefix) {
   std::vector<std::string> names;
   std::error_code ignored;
@@ -45,7 +45,7 @@ std::vector<std::string> numbered_entries(const fs::path& folder, const std::str
   return names;
 }
 
-// The word in brackets of a line such as `always [madvise] never`.
+// Returns the word in brackets of a line such as `always [madvise] never`.
 std::string chosen_word(const std::string& line) {
   const auto open = line.find('[');
   const auto close = line.find(']');
@@ -61,7 +61,8 @@ bool has_option(const std::string& options, const std::string& option) {
   return false;
 }
 
-// CAP_IPC_LOCK lifts the limit on locked memory. libcap is not worth a dependency for one bit.
+// CAP_IPC_LOCK lifts the limit on locked memory. Reading this one bit does not justify a dependency on
+// libcap.
 bool may_lock_any_amount() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   std::array<__user_cap_data_struct, 2> data{};

@@ -1,8 +1,8 @@
-// What this computer offers, asked of the kernel and returned as plain data.
+// These probes ask the kernel what this computer offers and return plain data.
 //
-// Nothing here prints, judges or remembers: every call asks again. Functions that read /proc and /sys take
-// the folder these hang in, so that a test can hand them a computer made of files. Thread-safe. What is asked
-// of one folder of a disk stands in system_storage.hpp.
+// Nothing here prints, judges or caches: every call asks again. Functions that read /proc and /sys take the
+// folder above these, so that a test can describe a computer by files. All are thread-safe. Probes of a disk
+// are in system_storage.hpp.
 #pragma once
 
 #include <filesystem>
@@ -15,17 +15,17 @@
 namespace terrace {
 
 struct Cores {
-  unsigned online = 0;          ///< of the computer
-  unsigned allowed = 0;         ///< by the affinity of this process
-  std::optional<double> quota;  ///< cores' worth of time its control groups give it
+  unsigned online = 0;          ///< cores of the computer
+  unsigned allowed = 0;         ///< cores that the affinity of this process allows
+  std::optional<double> quota;  ///< processor time, in cores, that its control groups allow
 
-  /// Whole cores this process can keep busy, at least one.
+  /// Returns how many whole cores this process can keep busy, at least one.
   unsigned usable() const;
 };
 
 struct InstructionSets {
   bool sse42 = false, avx2 = false, avx512f = false, avx512_bf16 = false;
-  bool amx_advertised = false;  ///< the processor claims it
+  bool amx_advertised = false;  ///< the processor claims to have it
   bool amx_works = false;  ///< a tile instruction was executed; some virtual machines claim AMX and fault
 };
 
@@ -36,12 +36,12 @@ struct MemoryAmounts {
 struct NumaNode {
   unsigned node = 0;
   Bytes memory;
-  unsigned cores = 0;  ///< none on a node that is memory alone (CXL, HBM)
+  unsigned cores = 0;  ///< zero on a node that has memory only (CXL, HBM)
 };
 
 struct HugePages {
   std::string transparent;  ///< always, madvise or never; empty where the kernel has none
-  Bytes page;               ///< of the reserved pool
+  Bytes page;               ///< page size of the reserved pool
   std::uint64_t pool_total = 0, pool_free = 0;
 };
 
@@ -60,18 +60,18 @@ MemoryAmounts probe_memory(const std::filesystem::path& root = "/");
 std::vector<NumaNode> probe_numa_nodes(const std::filesystem::path& root = "/");
 HugePages probe_huge_pages(const std::filesystem::path& root = "/");
 DaxPlaces probe_dax(const std::filesystem::path& root = "/");
-/// Graphics processors the kernel shows, whether or not this build can use them.
+/// Lists the GPUs that the kernel shows, whether or not this build can use them.
 std::vector<std::string> probe_gpus(const std::filesystem::path& root = "/");
 
-/// Tries AMX in a child process, so a fault stays there.
+/// Tries AMX in a child process, so that a fault does not end this one.
 InstructionSets probe_instruction_sets();
 /// Sets up a ring and sends one empty request through it.
 Uring probe_uring();
-/// How much memory this process may lock; empty = any amount.
+/// Returns how much memory this process may lock; nothing means any amount.
 std::optional<Bytes> probe_memlock();
-/// Whether this build contains libnuma.
+/// Returns whether this build contains libnuma.
 bool built_with_numa();
-/// Whether this build contains oneDNN, and with it the kernels that train networks.
+/// Returns whether this build contains oneDNN, and with it the kernels that train networks.
 bool built_with_kernels();
 
 }  // namespace terrace

@@ -15,12 +15,12 @@ namespace {
 namespace fs = std::filesystem;
 
 unsigned allowed_by_affinity() {
-  std::array<cpu_set_t, 16> sets{};  // one set alone ends at 1024 cores
+  std::array<cpu_set_t, 16> sets{};  // a single cpu_set_t ends at 1024 cores
   if (sched_getaffinity(0, sizeof sets, sets.data()) != 0) return 0;
   return static_cast<unsigned>(CPU_COUNT_S(sizeof sets, sets.data()));
 }
 
-// `max 100000` or `150000 100000`: time and period.
+// The file holds time and period: `max 100000` or `150000 100000`.
 std::optional<double> quota_v2(const fs::path& folder) {
   std::istringstream in(first_line(folder / "cpu.max"));
   double time = 0, period = 0;
@@ -36,8 +36,8 @@ std::optional<double> quota_v1(const fs::path& folder) {
   return time / period;
 }
 
-// The least quota of a group and all groups around it. In a container the group's path may name a folder
-// that only the host sees; the top of the mount then holds the container's own limits.
+// Returns the least quota of a group and of all groups that contain it. In a container the group's path may
+// name a folder that only the host sees; the top of the mount then holds the container's own limits.
 template <class Quota>
 std::optional<double> least_quota(const fs::path& mount, const std::string& group, Quota quota_of) {
   std::optional<double> least;
@@ -76,7 +76,7 @@ std::optional<double> quota_of_groups(const fs::path& root) {
       quota = smaller(quota, least_quota(mount, group, quota_v2));
       quota = smaller(quota, least_quota(mount / "unified", group, quota_v2));
     } else if (lists_cpu(controllers)) {
-      // Some systems mount the pair under one name, some under each.
+      // Some systems mount `cpu,cpuacct` under the joint name, some under each name.
       for (const std::string& name : {controllers, std::string("cpu")}) {
         quota = smaller(quota, least_quota(mount / name, group, quota_v1));
       }

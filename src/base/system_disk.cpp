@@ -21,14 +21,14 @@ using namespace literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr Bytes kBlock = 4_MiB;
-constexpr std::size_t kInFlight = 4;  // a single request leaves a fast disk idle between two
+constexpr std::size_t kInFlight = 4;  // with a single request in flight a fast disk idles between two
 constexpr double kPasses = 3;
 
 struct alignas(4096) Block {
   std::byte bytes[kBlock.count];
 };
 
-// Contents that a disk cannot compress away.
+// Fills a block with contents that a disk cannot compress.
 void fill(Block& block) {
   std::uint64_t word = 1;
   for (std::size_t at = 0; at < kBlock.count; at += sizeof word) {
@@ -40,7 +40,7 @@ void fill(Block& block) {
 enum class Pass { write, read };
 
 struct Outcome {
-  std::uint64_t blocks = 0;  ///< done, from the first on without a hole
+  std::uint64_t blocks = 0;  ///< blocks done, contiguous from the first
   Seconds took{0};
   int error = 0;
 
@@ -55,7 +55,7 @@ int transfer(Pass pass, int descriptor, Block& block, std::uint64_t index) {
   return moved == static_cast<ssize_t>(kBlock.count) ? 0 : EIO;
 }
 
-// Several threads take the next block in turn; the caller's is one of them and tells the progress.
+// Several threads take the next block in turn; the caller's thread is one of them and reports the progress.
 Outcome run_pass(Pass pass, int descriptor, std::vector<Block>& buffers, std::uint64_t blocks,
                  Seconds patience, const Progress& progress) {
   std::atomic<std::uint64_t> next = 0, done = 0;
@@ -102,7 +102,7 @@ Result<DiskSpeed> measure_disk(const std::filesystem::path& folder, Bytes amount
   for (Block& buffer : buffers) fill(buffer);
   int pass_number = 0;
   Outcome last{blocks, Seconds{0}, 0};
-  // Each pass covers what the one before it reached.
+  // Each pass covers the blocks that the previous pass completed.
   const auto pass = [&](Pass kind) {
     const auto tell = [&](double share) {
       if (progress) progress((pass_number + share) / kPasses);

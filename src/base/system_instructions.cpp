@@ -40,7 +40,7 @@ __attribute__((target("amx-tile"))) void use_a_tile() {
   _tile_release();
 }
 
-// Runs in the child: only calls that are safe after a fork of a threaded process.
+// This runs in the child, so it may only make calls that are safe after a fork of a threaded process.
 [[noreturn]] void try_amx_and_exit() {
   constexpr unsigned long kTileData = 18;  // the kernel's number of the state that AMX adds
   for (const int fault : {SIGILL, SIGSEGV, SIGBUS}) std::signal(fault, SIG_DFL);

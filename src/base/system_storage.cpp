@@ -18,7 +18,7 @@ namespace {
 
 using namespace literals;
 
-// Larger than any disk's sector, so a refusal means direct I/O itself.
+// The block is larger than any disk's sector, so a refusal means that direct I/O itself is not supported.
 constexpr Bytes kProbeBlock = 64_KiB;
 
 struct FreeMemory {

@@ -9,7 +9,7 @@ namespace terrace {
 #ifdef TERRACE_HAS_URING
 namespace {
 
-// 0, or the errno of the first step that failed.
+// Returns 0, or the errno of the first step that failed.
 int send_empty_request(io_uring& ring) {
   io_uring_sqe* request = io_uring_get_sqe(&ring);
   io_uring_prep_nop(request);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -10,9 +11,9 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
-#include "exec/fast_budget.hpp"
-#include "exec/pipeline.hpp"
+#include "pipeline/fast_budget.hpp"
+#include "record/outside_planner.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -97,6 +98,11 @@ void draw(Adviser& adviser, const Request& request) {
 void run_advise(const Request& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
+  if (is_outside_planner(request.planner)) {
+    throw BadInput(fmt::format("advise plans dozens of times, with planners of terrace planners only: put {} beside "
+                               "them with terrace compare",
+                               request.planner));
+  }
   ProgressLine line;
   line.show(fmt::format("building the graph of {}", request.model));
   const Graph graph = request.training_graph();
@@ -117,8 +123,7 @@ void run_advise(const Request& request) {
   there.budget[0] = answer.fast;
   const ShadowPrices shadow = shadow_prices(there, answer.plan->plan(), planner);
   line.clear();
-  const AdviceReport report{request.model,
-                            batch_of(request.model, request.options),
+  const AdviceReport report{request,
                             planner,
                             workload.machine,
                             adviser.peak(),

@@ -85,9 +85,9 @@ std::string price_sentence(const AdviceReport& report) {
 
 void print_answer(const AdviceReport& report) {
   fmt::print(
-      "\n{} with batch {} runs within {:.3g}% of full speed in {} of {}, {:.0f}% of what it asks for; "
+      "\n{} runs within {:.3g}% of full speed in {} of {}, {:.0f}% of what it asks for; "
       "{}{}\n",
-      report.model, report.batch, 100 * report.slowdown, decimal_text(report.answer.fast),
+      report.model.title(), 100 * report.slowdown, decimal_text(report.answer.fast),
       report.machine.tiers[0].name, 100 * share(report.answer.fast, report.peak), memory_sentence(report),
       price_sentence(report));
   for (const LinkWorth& link : report.shadow.links) {
@@ -161,8 +161,8 @@ std::string worth_text(double seconds) {
 }
 
 void print(const AdviceReport& report) {
-  fmt::print("{} with batch {} on {}, by {}: a peak of {}, and {:.4f} s a step with everything in {}\n\n",
-             report.model, report.batch, report.machine.name, report.planner, decimal_text(report.peak),
+  fmt::print("{} on {}, by {}: a peak of {}, and {:.4f} s a step with everything in {}\n\n",
+             report.model.title(), report.machine.name, report.planner, decimal_text(report.peak),
              report.fast_only.count(), report.machine.tiers[0].name);
   print_curve(report);
   print_answer(report);
@@ -174,8 +174,8 @@ nlohmann::json to_json(const AdviceReport& report) {
     curve.push_back(point_json(report, point));
     curve.back()["frontier"] = point.frontier;
   }
-  return {{"model", report.model},
-          {"batch", report.batch},
+  return {{"model", report.model.model},
+          {"batch", report.model.batch_json()},
           {"machine", report.machine.name},
           {"planner", report.planner},
           {"graph_peak_bytes", report.peak.count},

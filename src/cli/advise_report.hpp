@@ -12,8 +12,7 @@
 namespace terrace::cli {
 
 struct AdviceReport {
-  std::string model;
-  std::int64_t batch = 0;
+  ModelChoice model;
   std::string planner;
   const Machine& machine;
   Bytes peak, all_fast;

@@ -2,10 +2,14 @@
 // input and a failing environment leave it as an exception whose text is the one sentence the user reads.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <stdexcept>
 
 #include "terrace/result.hpp"
+
+// Parsing this library's header takes seconds: only files that add options or commands include it.
+namespace CLI {
+class App;
+}
 
 namespace terrace::cli {
 
@@ -31,8 +35,10 @@ void add_advise(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_doctor(CLI::App& app);
+void add_graph(CLI::App& app);
 void add_models(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_planners(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_train(CLI::App& app);

@@ -1,5 +1,8 @@
+#include "cli/compare.hpp"
+
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -7,34 +10,24 @@
 #include <set>
 
 #include "cli/command.hpp"
+#include "cli/deadline.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
-#include "cli/plan_report.hpp"
+#include "cli/plan_file.hpp"
 #include "cli/table.hpp"
-#include "exec/synthetic_data.hpp"
 #include "terrace/error.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {
 
 constexpr int kRealSteps = 3;
+const std::vector<std::string> kDefaultFast{"10%", "20%", "40%"};
 
-struct Request : WorkloadOptions {
-  std::vector<std::string> fast{"10%", "20%", "40%"};
-  std::vector<std::string> planners;  ///< none: all
-  bool real = false;
-  std::string json;
-};
-
-std::vector<std::string> planner_names(const Request& request) {
-  if (!request.planners.empty()) return request.planners;
-  std::vector<std::string> names;
-  for (const PlannerInfo& info : planners()) names.emplace_back(info.name);
-  return names;
-}
+using Request = CompareRequest;
 
 /// The first step touches memory and code for the first time, and does not count.
-std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& plan, const Told& progress) {
+std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& plan,
+                               const ProgressSink& progress) {
   Trainer trainer = expect(Trainer::start(workload.program, plan, workload.machine, {}));
   SyntheticData data(workload.graph(), 0);
   std::vector<double> seconds;
@@ -48,7 +41,7 @@ std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& pla
   return seconds;
 }
 
-void run_real(const Workload& workload, PlanRow& row, const Told& progress) try {
+void run_real(const Workload& workload, PlanRow& row, const ProgressSink& progress) try {
   if (row.planned) row.measured_steps = real_steps(workload, row.planned->plan, progress);
 } catch (const EnvironmentError& error) {
   row.reason = error.what();
@@ -59,18 +52,19 @@ void run_real(const Workload& workload, PlanRow& row, const Told& progress) try 
 /// A budget that none of them can work with is told in their rows.
 std::vector<PlanRow> rows_of(const Request& request, const WorkloadRequest& asked, const Workload& whole,
                              const std::string& fast) {
-  const Told& progress = asked.progress;
+  const ProgressSink& progress = asked.progress;
   const auto budget = expect(budget_of(whole, fast));
   const Workload workload = expect(fit(asked, whole, budget[0]));
   const auto profile = profile_of(workload, budget, progress);
   std::vector<PlanRow> rows;
-  for (const std::string& planner : planner_names(request)) {
+  for (const std::string& planner : planners_of(request)) {
     progress(fmt::format("{} of fast memory: planning with {}", fast, planner));
     if (!profile) {
       rows.push_back(refused_row(workload, budget[0], planner, profile.error().message));
       continue;
     }
-    rows.push_back(plan_row(workload, *profile, budget, planner));
+    const Deadline deadline(request.planner_seconds);
+    rows.push_back(plan_row(workload, *profile, budget, planner, deadline.token()));
     if (request.real) run_real(workload, rows.back(), progress);
   }
   return rows;
@@ -107,14 +101,14 @@ void print_splits(const std::vector<PlanRow>& rows) {
   }
 }
 
-void print(const Request& request, const Workload& workload, const std::vector<PlanRow>& rows) {
+void print(const Request& request, const std::string& title, const Workload& workload,
+           const std::vector<PlanRow>& rows) {
   using Align = Table::Align;
-  fmt::print("{} with batch {} on {}: a peak of {}, the least budget {}\n\n", request.model,
-             batch_of(request.model, request.options), workload.machine.name, readable(workload.peak),
-             readable(least_budget(workload.graph(), workload.machine).bytes));
+  fmt::print("{} on {}: a peak of {}, the least budget {}\n\n", title, workload.machine.name,
+             readable(workload.peak), readable(least_budget(workload.graph(), workload.machine).bytes));
   std::vector<Table::Column> columns{{"fast", Align::right}, {"planner"}, {"step s", Align::right}};
   if (request.real) columns.push_back({"measured s", Align::right});
-  for (const char* title : {"bound s", "gap", "moved", "exposed s"}) columns.push_back({title, Align::right});
+  for (const char* figure : {"bound s", "gap", "moved", "exposed s"}) columns.push_back({figure, Align::right});
   columns.push_back({"needs, or why there is none"});
   Table table(std::move(columns));
   for (const PlanRow& row : rows) table.add(cells(request, workload, row));
@@ -122,28 +116,51 @@ void print(const Request& request, const Workload& workload, const std::vector<P
   print_splits(rows);
 }
 
-void run_compare(const Request& request) {
+void tell(const Request& request, const ModelChoice& model, const Workload& workload,
+          const std::vector<PlanRow>& rows, JsonFile* json) {
+  if (json == nullptr) return print(request, model.title(), workload, rows);
+  auto list = nlohmann::json::array();
+  for (const PlanRow& row : rows) list.push_back(to_json(model, workload, row));
+  json->write({{"rows", list}});
+}
+
+void require_here(const Request& request, const Workload& workload) {
+  if (!request.real || workload.here) return;
+  throw BadInput(fmt::format("--real needs this computer, and machine {} is another: leave out --machine",
+                             workload.machine.name));
+}
+
+void compare_record(const Request& request, Record record, JsonFile* json, ProgressLine& line) {
+  if (request.real) throw BadInput("--real needs a model: a record is compared on clocks only");
+  ModelChoice model;
+  model.model = record.model;
+  model.options.batch = record.batch;
+  const ComparedRecord compared = compare_with(request, std::move(record), line);
+  line.clear();
+  tell(request, model, compared.workload, compared.rows, json);
+}
+
+void run_compare(Request request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
   line.show(fmt::format("building the graph of {}", request.model));
+  if (request.is_file()) {
+    if (auto record = record_in(request.model))
+      return compare_record(request, *std::move(record), json.get(), line);
+  }
+  if (request.fast.empty()) request.fast = kDefaultFast;
   const Graph graph = request.training_graph();
   const WorkloadRequest asked = request.on(graph, line);
   const Workload workload = expect(prepare(asked));
-  if (request.real && !workload.here) {
-    throw BadInput(fmt::format("--real needs this computer, and machine {} is another: leave out --machine",
-                               workload.machine.name));
-  }
+  require_here(request, workload);
   std::vector<PlanRow> rows;
   for (const std::string& fast : request.fast) {
     auto more = rows_of(request, asked, workload, fast);
     std::move(more.begin(), more.end(), std::back_inserter(rows));
   }
   line.clear();
-  if (!json) return print(request, workload, rows);
-  auto list = nlohmann::json::array();
-  for (const PlanRow& row : rows) list.push_back(to_json(request, workload, row));
-  json->write({{"rows", list}});
+  tell(request, request, workload, rows, json.get());
 }
 
 }  // namespace
@@ -156,11 +173,12 @@ void add_compare(CLI::App& app) {
   command
       ->add_option(
           "--fast", request->fast,
-          "Budgets of fast memory, amounts or percentages of the graph's peak (default: 10%,20%,40%)")
+          "Budgets of fast memory, amounts or percentages of the graph's peak (default: 10%,20%,40%; of a "
+          "record: its own)")
       ->type_name("SIZE|PCT%,...")
       ->delimiter(',')
       ->check(wrong_fast_budget);
-  command->add_option("--planners", request->planners, "Planners to compare (default: all)")
+  command->add_option("--planners", request->planners, "Planners to compare (default: all of terrace planners)")
       ->type_name("NAME,...")
       ->delimiter(',')
       ->check(wrong_planner);
@@ -168,7 +186,11 @@ void add_compare(CLI::App& app) {
                     fmt::format("Also carry out {} steps of each plan, after one to warm up", kRealSteps));
   command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
       ->type_name("FILE");
-  command->callback([request] { run_compare(*request); });
+  add_planner_seconds_option(*command, request->planner_seconds);
+  command->callback([request, command] {
+    request->machine_given = command->count("--machine") > 0;
+    run_compare(*request);
+  });
 }
 
 }  // namespace terrace::cli

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 
@@ -54,7 +55,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   terrace::cli::add_doctor(app);
   terrace::cli::add_models(app);
-#ifdef TERRACE_HAS_CPU_KERNELS
+  terrace::cli::add_graph(app);
+  terrace::cli::add_planners(app);
   terrace::cli::add_calibrate(app);
   terrace::cli::add_train(app);
   terrace::cli::add_profile(app);
@@ -63,7 +65,6 @@ int run(int argc, char** argv) {
   terrace::cli::add_simulate(app);
   terrace::cli::add_compare(app);
   terrace::cli::add_advise(app);
-#endif
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());

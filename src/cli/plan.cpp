@@ -2,14 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/replace_file.hpp"
 #include "cli/command.hpp"
+#include "cli/deadline.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/plan_report.hpp"
+#include "terrace/record.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -18,11 +20,13 @@ struct Request : WorkloadOptions {
   std::string fast, planner;  ///< empty: all of the machine's, the first of the list
   std::string output, json;   ///< files; empty: none
   bool print = false;
+  double planner_seconds = kPlannerSeconds;
 };
 
 struct Made {
   Workload workload;
-  bool measured = false;
+  Profile profile;
+  std::vector<Bytes> budget;
   PlanRow row;
 
   const Planned& planned() const { return *row.planned; }
@@ -35,13 +39,29 @@ Made make(const Request& request, ProgressLine& line) {
   Workload workload = expect(prepare(asked));
   const auto budget = expect(budget_of(workload, request.fast));
   workload = expect(fit(asked, std::move(workload), budget[0]));
-  const Profile profile = expect(profile_of(workload, budget, shown_on(line)));
+  Profile profile = expect(profile_of(workload, budget, shown_on(line)));
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
-  PlanRow row = plan_row(workload, profile, budget, planner);
+  const Deadline deadline(request.planner_seconds);
+  PlanRow row = plan_row(workload, profile, budget, planner, deadline.token());
   if (!row.planned) throw BadInput(row.reason);
-  return {std::move(workload), profile.is_measured(), std::move(row)};
+  return {std::move(workload), std::move(profile), budget, std::move(row)};
+}
+
+/// All that is needed to look at the plan again.
+Record record_of(const Request& request, const Made& made) {
+  Record record;
+  record.model = request.model;
+  record.batch = request.batch();
+  record.graph = made.workload.graph();
+  record.machine = made.workload.machine;
+  record.profile = made.profile;
+  record.budget = made.budget;
+  record.peak = made.workload.peak;
+  record.split_kernels = made.workload.split_kernels;
+  record.plan = made.planned().plan.plan();
+  return record;
 }
 
 /// `brg:avx512_core for 60 kernels, gemm:jit for 12`
@@ -61,10 +81,9 @@ void print_summary(const Request& request, const Made& made) {
   const auto row = [](std::string_view name, const std::string& value) {
     fmt::print("{:<14} {}\n", name, value);
   };
-  row("plan", fmt::format("{} with batch {} on {}, by {}: {} instructions, verified", request.model,
-                          batch_of(request.model, request.options), machine.name, plan.planner,
-                          plan.instructions.size()));
-  row("times", made.measured ? "of kernels measured on this computer" : "estimated from the machine");
+  row("plan", fmt::format("{} on {}, by {}: {} instructions, verified", request.title(), machine.name,
+                          plan.planner, plan.instructions.size()));
+  row("times", made.profile.is_measured() ? "of kernels measured on this computer" : "estimated from the machine");
   row("graph peak", readable(made.workload.peak));
   row("budget", fmt::format("{} of {}; the least is {}{}", readable(made.row.fast), machine.tiers[0].name,
                             readable(least.bytes),
@@ -90,7 +109,7 @@ void run_plan(const Request& request) {
   const Made made = make(request, line);
   line.clear();
   const Plan& plan = made.planned().plan.plan();
-  if (!request.output.empty()) write_plan(plan, request.output);
+  if (!request.output.empty()) write_record(record_of(request, made), request.output);
   if (json) json->write(to_json(request, made.workload, made.row));
   if (request.print) fmt::print("{}", to_text(plan, made.workload.graph(), made.workload.machine));
   if (!json && !request.print) print_summary(request, made);
@@ -111,7 +130,8 @@ void add_plan(CLI::App& app) {
       ->type_name("SIZE|PCT%")
       ->check(wrong_fast_budget);
   add_planner_option(*command, request->planner);
-  command->add_option("-o,--output", request->output, "Write the plan to this file")->type_name("FILE");
+  add_planner_seconds_option(*command, request->planner_seconds);
+  command->add_option("-o,--output", request->output, "Write a record to this file: all that verify, simulate and compare need to look at the plan again")->type_name("FILE");
   command->add_flag("--print", request->print, "Print the plan itself, one instruction a line");
   command->add_option("--json", request->json, "Write the result to this file instead of printing a table")
       ->type_name("FILE");

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "base/median.hpp"
-#include "cli/model_batch.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -42,11 +41,11 @@ PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& pla
 }
 
 PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                 const std::string& planner) {
+                 const std::string& planner, const std::stop_token& stop) {
   PlanRow row = refused_row(workload, budget[0], planner, {});
   row.fast_only = KernelClock(workload.graph(), workload.machine, profile).fast_step();
   row.slow_only = slow_only(workload, profile);
-  auto planned = plan_of(workload, profile, budget, planner);
+  auto planned = plan_of(workload, profile, budget, planner_named(planner, stop));
   if (planned) {
     row.planned = *std::move(planned);
     row.variants = variants_run(workload.graph(), row.planned->plan.plan());
@@ -98,9 +97,9 @@ std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak) {
   return text;
 }
 
-nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row) {
-  nlohmann::json json = {{"model", options.model},
-                         {"batch", batch_of(options.model, options.options)},
+nlohmann::json to_json(const ModelChoice& model, const Workload& workload, const PlanRow& row) {
+  nlohmann::json json = {{"model", model.model},
+                         {"batch", model.batch_json()},
                          {"machine", workload.machine.name},
                          {"planner", row.planner},
                          {"budget_bytes", row.fast.count},

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/workload_options.hpp"
-#include "exec/pipeline.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace::cli {
 
@@ -30,7 +30,7 @@ PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& pla
                     const std::string& reason);
 /// Plans; a failure is kept as the row's reason.
 PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                 const std::string& planner);
+                 const std::string& planner, const std::stop_token& stop = {});
 
 /// `3 kernels were split to fit in 348.00 MiB`; pre: some were
 std::string split_text(std::size_t kernels, Bytes fast);
@@ -49,6 +49,6 @@ std::string moved_text(const Machine& machine, const std::vector<Traffic>& moved
 /// `dram 1.00 GiB, file 4.10 GiB`
 std::string peak_text(const Machine& machine, const std::vector<Bytes>& peak);
 
-nlohmann::json to_json(const WorkloadOptions& options, const Workload& workload, const PlanRow& row);
+nlohmann::json to_json(const ModelChoice& model, const Workload& workload, const PlanRow& row);
 
 }  // namespace terrace::cli

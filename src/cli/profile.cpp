@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -7,12 +8,11 @@
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
 #include "cli/profile.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
-#include "exec/synthetic_data.hpp"
 #include "profile/kernel_times.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -34,7 +34,7 @@ struct Measured {
 
 Measured measure(const Request& request, ProgressLine& line) {
   line.show("building and choosing layouts");
-  const Graph graph = expect(build_model(request.model, request.options));
+  const Graph graph = request.training_graph();
   Program program = expect(compile(graph, request.threads));
   line.show(fmt::format("taking {} of memory", readable(program.arena)));
   Trainer trainer = expect(Trainer::start(std::move(program), {}));
@@ -97,7 +97,7 @@ void print(const Request& request, const Measured& measured) {
       measured.threads, measured.rates.flops_per_second / 1e9, measured.rates.bandwidth.value / 1e9);
   Table kinds = table_of({{"operation"}, {"count", Table::Align::right}});
   for (const auto& [operation, all] : by_operation(measured.graph, measured.kernels)) {
-    kinds.add(row({std::string(to_string(operation)), std::to_string(all.kernels)}, figures(measured, all)));
+    kinds.add(row({operation, std::to_string(all.kernels)}, figures(measured, all)));
   }
   const KernelTime total = measured.total();
   kinds.add(row({"total", std::to_string(total.kernels)}, figures(measured, total)));
@@ -127,18 +127,18 @@ nlohmann::json to_json(const Request& request, const Measured& measured) {
   auto operations = nlohmann::json::array(), kernels = nlohmann::json::array();
   for (const auto& [operation, all] : by_operation(measured.graph, measured.kernels)) {
     operations.push_back(to_json(measured, all));
-    operations.back().update({{"operation", to_string(operation)}, {"count", all.kernels}});
+    operations.back().update({{"operation", operation}, {"count", all.kernels}});
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const Kernel& kernel = measured.graph.kernels[i];
     kernels.push_back(to_json(measured, measured.kernels[i]));
     kernels.back().update({{"kernel", kernel.name},
-                           {"operation", to_string(kernel.operation)},
+                           {"operation", kernel.operation},
                            {"implementation", implementation_of(kernel)},
                            {"layouts", layouts_of(kernel)}});
   }
   return {{"model", request.model},
-          {"batch", batch_of(request.model, request.options)},
+          {"batch", request.batch_json()},
           {"threads", measured.threads},
           {"steps", request.steps},
           {"peak_flops_per_second", measured.rates.flops_per_second},
@@ -163,8 +163,10 @@ void run_profile(const Request& request) {
 void add_profile(CLI::App& app) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("profile", "Measures a training step: its tensors, or its kernels");
-  command->add_option("model", request->model, "Name of the network: see terrace models")
-      ->type_name("MODEL")
+  command
+      ->add_option("model", request->model,
+                   "Name of the network (see terrace models), or a file that terrace graph wrote")
+      ->type_name("MODEL|FILE")
       ->required();
   command->add_flag(
       "--kernels", request->kernels,

@@ -4,14 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include "terrace/models.hpp"
+#include "cli/model_choice.hpp"
 
 namespace terrace::cli {
 
-struct ProfileRequest {
-  std::string model;
+struct ProfileRequest : ModelChoice {
   bool kernels = false;
-  ModelOptions options;
   std::int64_t steps = 3;
   unsigned threads = 0;
   std::size_t top = 0;

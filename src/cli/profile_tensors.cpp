@@ -10,8 +10,8 @@
 #include "cli/json_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/workload_options.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/synthetic_data.hpp"
+#include "terrace/pipeline.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -58,7 +58,7 @@ KernelAccesses count_where_possible(Program program, TensorProfile& profile, Pro
 
 TensorProfile measure(const ProfileRequest& request, ProgressLine& line) {
   line.show("building and choosing layouts");
-  const Graph graph = expect(build_model(request.model, request.options));
+  const Graph graph = request.training_graph();
   Program program = aligned(expect(compile(graph, request.threads)), kPage);
   const Graph compiled = program.graph;
   TensorProfile profile;

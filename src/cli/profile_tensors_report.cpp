@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "cli/model_batch.hpp"
 #include "cli/profile_tensors.hpp"
 #include "cli/table.hpp"
 #include "report/bars.hpp"
@@ -173,8 +172,7 @@ BarChart chart_of_levels(const TensorProfile& profile) {
 }  // namespace
 
 void print(const ProfileRequest& request, const TensorProfile& profile) {
-  fmt::print("{}, batch {}: {} tensors in a step.\n", request.model, batch_of(request.model, request.options),
-             profile.facts.size());
+  fmt::print("{}: {} tensors in a step.\n", request.title(", batch "), profile.facts.size());
   print_source(profile);
   print("lifetime", by_lifetime(profile.facts));
   print("size", by_size(profile.facts));
@@ -187,7 +185,7 @@ void print(const ProfileRequest& request, const TensorProfile& profile) {
 nlohmann::json to_json(const ProfileRequest& request, const TensorProfile& profile) {
   const bool counted = profile.not_counted.empty();
   return {{"model", request.model},
-          {"batch", batch_of(request.model, request.options)},
+          {"batch", request.batch_json()},
           {"threads", profile.threads},
           {"tensors", profile.facts.size()},
           {"counted", counted},
@@ -210,8 +208,7 @@ std::string drawing(const ProfileRequest& request, const TensorProfile& profile)
                           chart_of("Accesses of tensors in one step", by_accesses(profile.facts)),
                           chart_of_levels(profile)};
   const char* source = profile.not_counted.empty() ? "accesses counted" : "accesses as the graph says";
-  return bars_svg(fmt::format("{}, batch {}, {} tensors, {}", request.model,
-                              batch_of(request.model, request.options), profile.facts.size(), source),
+  return bars_svg(fmt::format("{}, {} tensors, {}", request.title(", batch "), profile.facts.size(), source),
                   charts);
 }
 

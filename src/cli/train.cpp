@@ -2,14 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "exec/evaluate.hpp"
 #include "terrace/error.hpp"
+#include "train/evaluate.hpp"
 
 namespace terrace::cli {
 namespace {

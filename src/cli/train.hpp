@@ -16,11 +16,11 @@
 #include "data/buckets.hpp"
 #include "data/fashion_mnist.hpp"
 #include "data/lengths.hpp"
-#include "exec/adjuster.hpp"
-#include "exec/bucket_trainer.hpp"
-#include "exec/pipeline.hpp"
-#include "exec/plan_trial.hpp"
-#include "exec/training_data.hpp"
+#include "terrace/pipeline.hpp"
+#include "train/adjuster.hpp"
+#include "train/bucket_trainer.hpp"
+#include "train/plan_trial.hpp"
+#include "train/training_data.hpp"
 
 namespace terrace::cli {
 

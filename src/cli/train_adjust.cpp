@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "cli/train.hpp"
-#include "exec/workload.hpp"
 #include "terrace/error.hpp"
+#include "terrace/workload.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -27,8 +27,9 @@ void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile pr
   if (!request.adjust) return;
   Plan plan = run.planned.plan.plan();
   // What a trial decided is of this machine's intervals: on a drifted one the planner decides anew.
-  if (!request.planner.empty()) plan.planner = request.planner;
-  run.adjuster = std::make_unique<Adjuster>(graph, run.machine, std::move(profile), std::move(plan));
+  PlanFunction planner = planner_named(request.planner.empty() ? plan.planner : request.planner);
+  run.adjuster =
+      std::make_unique<Adjuster>(graph, run.machine, std::move(profile), std::move(plan), std::move(planner));
 }
 
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {

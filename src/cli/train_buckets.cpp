@@ -6,7 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
-#include "models/sequence.hpp"
+#include "nn/models/sequence.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -18,7 +18,7 @@ Graph graph_of(const TrainRequest& request, std::int64_t sequence) {
 }
 
 BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& options, const Lengths& lengths,
-                         Told progress) {
+                         ProgressSink progress) {
   BucketRequest asked;
   asked.sizes = choose_buckets(lengths.sample(request.seed), request.buckets);
   asked.graph_of = [&request](std::int64_t size) -> Result<Graph> { return graph_of(request, size); };
@@ -86,7 +86,7 @@ std::optional<Lengths> lengths_of(const TrainRequest& request) {
   if (request.options.sequence)
     throw BadInput("--sequence gives all sequences one length and --lengths many: leave one of them out");
   if (!sequence_axis(request.model)) {
-    expect(build_model(request.model, request.options));
+    request.training_graph();
     throw BadInput(fmt::format("{} has no sequences: leave out --lengths", request.model));
   }
   return expect(Lengths::read(request.lengths));

@@ -3,14 +3,15 @@
 #include "base/replace_file.hpp"
 #include "base/similar.hpp"
 #include "cli/command.hpp"
-#include "cli/model_batch.hpp"
+#include "cli/deadline.hpp"
 #include "cli/plan_report.hpp"
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
-#include "exec/padded_data.hpp"
-#include "exec/picture_data.hpp"
-#include "exec/synthetic_data.hpp"
-#include "models/sequence.hpp"
+#include "nn/models/sequence.hpp"
+#include "terrace/operation.hpp"
+#include "train/padded_data.hpp"
+#include "train/picture_data.hpp"
+#include "train/synthetic_data.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -18,9 +19,17 @@ namespace {
 /// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
 float usual_rate(const Graph& graph) {
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::adam) return 1e-3F;
+    if (operation_of(kernel) == Operation::adam) return 1e-3F;
   }
   return 1e-2F;
+}
+
+/// Of a graph file's first input: by custom, how many samples a step takes.
+std::int64_t leading_extent(const Graph& graph) {
+  for (const Tensor& tensor : graph.tensors) {
+    if (tensor.kind == TensorKind::input && tensor.shape.rank() > 0) return tensor.shape[0];
+  }
+  return 1;
 }
 
 std::string models_for_fashion_mnist() {
@@ -38,6 +47,12 @@ void check_files(const TrainRequest& request) {
 }
 
 void check_data_options(const TrainRequest& request) {
+  if (request.evaluate && request.is_file()) {
+    throw BadInput(
+        fmt::format("--evaluate needs the network without its training, which {} does not hold: name a "
+                    "model of the zoo",
+                    request.model));
+  }
   if (request.data == "fashion-mnist") return;
   if (request.evaluate)
     throw BadInput("--evaluate needs pictures whose classes are known: add --data fashion-mnist");
@@ -116,7 +131,8 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
-  Planned planned = expect(plan_of(workload, profile, budget, planner));
+  const Deadline deadline(kPlannerSeconds);
+  Planned planned = expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token())));
   setup.plan = PlannedRun{std::move(workload.machine),
                           std::move(planned),
                           workload.peak,
@@ -151,7 +167,7 @@ TrainSetup set_up(const TrainRequest& request, ProgressLine& line) {
   const Graph graph = setup.lengths ? largest_graph(request, *setup.lengths) : request.training_graph();
   check_files(request);
   if (!request.checkpoint.empty()) setup.checkpoint = checkpoint_file(request);
-  setup.batch = batch_of(request.model, request.options);
+  setup.batch = request.batch().value_or(leading_extent(graph));
   setup.learning_rate = request.learning_rate.value_or(usual_rate(graph));
   set_up_data(request, graph, setup, line);
   const TrainerOptions options{.seed = request.seed, .learning_rate = setup.learning_rate};

@@ -43,10 +43,10 @@ void begin_trial(std::int64_t steps, const Program& program, const Profile& prof
                  const std::vector<Bytes>& budget, PlannedRun& run, ProgressLine& line) {
   const VerifiedPlan& predicted = run.planned.plan;
   const auto store = profile_store_file();
-  auto trial = std::make_unique<PlanTrial>(
-      PlanTrial::Request{program.graph, run.machine, profile, budget, predicted->planner, predicted,
-                         static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 0)),
-                         compute_key(program.threads), store ? *store : std::filesystem::path()});
+  auto trial = std::make_unique<PlanTrial>(PlanTrial::Request{
+      program.graph, run.machine, profile, budget, predicted->planner, predicted,
+      static_cast<std::uint64_t>(std::max<std::int64_t>(steps, 0)),
+      compute_key(*program.backend, program.threads), store ? *store : std::filesystem::path()});
   run.planned.plan = trial->plan();
   run.trial_remembered = trial->remembered();
   tell(line, trial->note());

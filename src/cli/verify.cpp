@@ -2,30 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
-#include "cli/model_batch.hpp"
-#include "cli/workload_options.hpp"
+#include "cli/plan_file.hpp"
 
 namespace terrace::cli {
 namespace {
 
 using Request = PlanFileOptions;
 
-Workload workload_of(const Request& request, const Plan& plan, ProgressLine& line) {
-  const Graph graph = request.training_graph();
-  Workload workload = expect(prepare_for(plan, request.on(graph, line), request.fast));
-  if (const std::string here = fingerprint(workload.machine); here != plan.machine) {
-    throw BadInput(
-        fmt::format("{} was made for another machine (fingerprint {}) than {} ({}): name its own with "
-                    "--machine and --slow, "
-                    "or plan again",
-                    request.plan, plan.machine, workload.machine.name, here));
-  }
-  return workload;
+/// What a plan says of its machine is true where a record holds both.
+void require_its_machine(const Request& request, const PlanFile& file) {
+  const std::string here = fingerprint(file.workload.machine);
+  if (here == file.plan.machine) return;
+  throw BadInput(fmt::format("{} was made for another machine (fingerprint {}) than {} ({}): name its own with "
+                             "--machine and --slow, or plan again",
+                             request.plan, file.plan.machine, file.workload.machine.name, here));
 }
 
 std::string_view name_of(Moment moment) {
@@ -40,8 +36,7 @@ std::string_view name_of(Moment moment) {
   return "";
 }
 
-nlohmann::json to_json(const Request& request, const Workload& workload, const Plan& plan,
-                       const std::vector<Violation>& found) {
+nlohmann::json to_json(const Request& request, const PlanFile& file, const std::vector<Violation>& found) {
   auto list = nlohmann::json::array();
   for (const Violation& violation : found) {
     list.push_back({{"moment", name_of(violation.moment)},
@@ -49,32 +44,34 @@ nlohmann::json to_json(const Request& request, const Workload& workload, const P
                     {"reason", violation.reason}});
   }
   return {{"plan", request.plan},
-          {"model", request.model},
-          {"batch", batch_of(request.model, request.options)},
-          {"machine", workload.machine.name},
-          {"planner", plan.planner},
-          {"instructions", plan.instructions.size()},
+          {"model", file.model},
+          {"batch", file.batch ? nlohmann::json(*file.batch) : nlohmann::json()},
+          {"machine", file.workload.machine.name},
+          {"planner", file.plan.planner},
+          {"instructions", file.plan.instructions.size()},
           {"safe", found.empty()},
           {"violations", list}};
 }
 
 void run_verify(const Request& request) {
-  const Plan plan = expect(read_plan(request.plan));
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
-  const Workload workload = workload_of(request, plan, line);
+  const PlanFile file = open_plan_file(request, line);
+  require_its_machine(request, file);
+  const Plan& plan = file.plan;
+  const Workload& workload = file.workload;
   line.show("verifying");
   const auto found = violations(workload.graph(), workload.machine, plan);
   line.clear();
   if (json) {
-    json->write(to_json(request, workload, plan, found));
+    json->write(to_json(request, file, found));
   } else {
     for (const Violation& violation : found)
       fmt::print("{}\n", to_text(violation, workload.graph(), workload.machine, plan));
     if (found.empty()) {
       fmt::print("safe: all {} instructions of {}, by {} for {} on {}\n", plan.instructions.size(),
-                 request.plan, plan.planner, request.model, workload.machine.name);
+                 request.plan, plan.planner, file.model, workload.machine.name);
     }
   }
   if (!found.empty())
@@ -87,7 +84,10 @@ void add_verify(CLI::App& app) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("verify", "Proves a plan safe, or lists what is wrong with it");
   add_plan_file_options(*command, *request);
-  command->callback([request] { run_verify(*request); });
+  command->callback([request, command] {
+    ready_plan_file_options(*command, *request);
+    run_verify(*request);
+  });
 }
 
 }  // namespace terrace::cli

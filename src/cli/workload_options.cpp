@@ -1,50 +1,50 @@
 #include "cli/workload_options.hpp"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/similar.hpp"
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
-#include "exec/fast_budget.hpp"
+#include "pipeline/fast_budget.hpp"
+#include "record/outside_planner.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace::cli {
-
-Graph WorkloadOptions::training_graph() const {
-  ModelOptions chosen = options;
-  if (optimizer == "sgd") chosen.optimizer = Optimizer{.kind = Optimizer::Kind::sgd};
-  if (optimizer == "adam") chosen.optimizer = Optimizer{.kind = Optimizer::Kind::adam};
-  return expect(build_model(model, chosen));
-}
 
 WorkloadRequest WorkloadOptions::on(const Graph& graph, ProgressLine& line) const {
   return {graph, threads, machine, slow, shown_on(line)};
 }
 
-Told shown_on(ProgressLine& line) {
+ProgressSink shown_on(ProgressLine& line) {
   return [&line](const std::string& text) { line.show(text); };
 }
 
-void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given) {
+void add_graph_options(CLI::App& command, ModelChoice& choice, ModelIs given) {
+  const bool argument = given == ModelIs::argument;
   command
-      .add_option(given == ModelIs::argument ? "model" : "--model", options.model,
-                  "Name of the network: see terrace models")
-      ->type_name("MODEL")
-      ->required();
-  command.add_option("--batch", options.options.batch, "Samples per step (default: the model's own)")
+      .add_option(argument ? "model" : "--model", choice.model,
+                  "Name of the network (see terrace models), or a file that terrace graph wrote")
+      ->type_name("MODEL|FILE")
+      ->required(argument);
+  command.add_option("--batch", choice.options.batch, "Samples per step (default: the model's own)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
-  command.add_option("--sequence", options.options.sequence, "Tokens in a row, for models of sequences")
+  command.add_option("--sequence", choice.options.sequence, "Tokens in a row, for models of sequences")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
   command
-      .add_option("--micro-batches", options.options.micro_batches,
+      .add_option("--micro-batches", choice.options.micro_batches,
                   "Equal parts that a batch is worked on in, one after the other (default: 1)")
       ->type_name("N")
       ->check(whole_number(std::int64_t{1}));
-  command.add_option("--optimizer", options.optimizer, "sgd or adam (default: the model's own)")
+  command.add_option("--optimizer", choice.optimizer, "sgd or adam (default: the model's own)")
       ->type_name("NAME")
       ->check(one_of({"sgd", "adam"}));
+}
+
+void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given) {
+  add_graph_options(command, options, given);
   command
       .add_option("--threads", options.threads, "Threads to compute with (default: all this process may use)")
       ->type_name("N")
@@ -84,7 +84,7 @@ std::vector<std::string_view> planner_names() {
 }  // namespace
 
 std::string wrong_planner(const std::string& name) {
-  const auto known = check_planner(name);
+  const auto known = is_outside_planner(name) ? check_outside_planner(name) : check_planner(name);
   return known ? "" : known.error().message;
 }
 
@@ -93,7 +93,7 @@ void add_planner_option(CLI::App& command, std::string& planner) {
       .add_option(
           "--planner", planner,
           fmt::format("Who decides where tensors live: {} (default: {}); options behind a plus, as in "
-                      "sentinel+interval=4",
+                      "sentinel+interval=4; or exec:PROGRAM, which asks a program of yours",
                       enumerated(planner_names(), "or"), planners().front().name))
       ->type_name("NAME")
       ->check(wrong_planner);
@@ -111,19 +111,12 @@ void add_planner_option(CLI::App& command, std::string& planner) {
       ->check(CLI::IsMember({"fast", "cbc"}));
 }
 
-void add_plan_file_options(CLI::App& command, PlanFileOptions& options) {
-  command.add_option("plan", options.plan, "A file that terrace plan -o wrote")
-      ->type_name("PLAN")
-      ->required();
-  add_model_options(command, options, ModelIs::option);
-  add_machine_options(command, options);
+void add_planner_seconds_option(CLI::App& command, double& seconds) {
   command
-      .add_option("--fast", options.fast,
-                  "Fast memory that it was planned for: needed where kernels were split to fit in it")
-      ->type_name("SIZE|PCT%")
-      ->check(wrong_fast_budget);
-  command.add_option("--json", options.json, "Write the result to this file instead of printing it")
-      ->type_name("FILE");
+      .add_option("--planner-seconds", seconds,
+                  fmt::format("How long a planner exec:PROGRAM may take (default: {:.0f})", kPlannerSeconds))
+      ->type_name("S")
+      ->check(positive_number());
 }
 
 }  // namespace terrace::cli

@@ -1,44 +1,41 @@
-// The options by which commands name what they work on: a model of the zoo on a machine.
+// The options by which commands name what they work on: a model or a graph on a machine.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/model_choice.hpp"
 #include "cli/progress.hpp"
-#include "exec/workload.hpp"
-#include "terrace/models.hpp"
+#include "terrace/workload.hpp"
+
+namespace CLI {
+class App;
+}
 
 namespace terrace::cli {
 
-struct WorkloadOptions {
-  std::string model;
-  ModelOptions options;
-  std::string optimizer;         ///< empty: the one the network was published with
+struct WorkloadOptions : ModelChoice {
   unsigned threads = 0;          ///< 0: as many as this process can keep busy
   std::string machine = "this";  ///< or a preset, or a file
   std::vector<std::string> slow;
 
-  /// Throws BadInput where there is no such model or it makes no graph.
-  Graph training_graph() const;
   /// `graph` and `line` are used as long as the request is.
   WorkloadRequest on(const Graph& graph, ProgressLine& line) const;
 };
 
 /// What the progress of long work is shown on. It must outlive what is returned.
-Told shown_on(ProgressLine& line);
-
-/// Of commands that read a plan, which does not hold the graph it is for.
-struct PlanFileOptions : WorkloadOptions {
-  std::string plan, json;  ///< files; no `json`: tables are printed
-  std::string fast;        ///< that it was planned for; only a plan of split kernels needs it
-};
-void add_plan_file_options(CLI::App& command, PlanFileOptions& options);
+ProgressSink shown_on(ProgressLine& line);
 
 enum class ModelIs { argument, option };
+/// MODEL and what decides its graph.
+void add_graph_options(CLI::App& command, ModelChoice& choice, ModelIs given = ModelIs::argument);
+/// The same, and the threads that compute it.
 void add_model_options(CLI::App& command, WorkloadOptions& options, ModelIs given);
 void add_machine_options(CLI::App& command, WorkloadOptions& options);
 void add_planner_option(CLI::App& command, std::string& planner);
+/// How long a planner that is a program of the user's may take.
+void add_planner_seconds_option(CLI::App& command, double& seconds);
+inline constexpr double kPlannerSeconds = 300;
 
 /// What is wrong with the text of `--fast` or the name of a planner, before anything takes time; else empty.
 std::string wrong_fast_budget(const std::string& text);

@@ -11,7 +11,7 @@
 namespace terrace {
 namespace {
 
-// Of the training pictures, scaled to 0..1.
+// The mean and standard deviation of the training images' pixels, scaled to 0..1.
 constexpr double kMean = 0.2860, kDeviation = 0.3530;
 
 }  // namespace
@@ -55,7 +55,8 @@ void Batches::copy(std::size_t picture, float* image, std::int32_t& label) const
   for (std::size_t j = 0; j < pixels; ++j) image[j] = normalised_[from[j]];
 }
 
-// Fisher-Yates, from the start each time: an epoch's order does not depend on the one before.
+// Fisher-Yates starts from the identity each time, so that an epoch's order does not depend on the previous
+// one.
 void Batches::shuffle(std::uint64_t epoch) {
   if (shuffled_ == epoch) return;
   std::iota(order_.begin(), order_.end(), 0u);

@@ -9,9 +9,10 @@
 namespace terrace {
 namespace {
 
-/// A dynamic programme over the different lengths, in ascending order: the least padding of the first n of
-/// them in so many buckets. The last bucket of n begins no later than that of n + 1, for the padding of a
-/// longer bucket grows faster the earlier it begins: halving finds all beginnings in n log n.
+/// A dynamic program over the distinct lengths in ascending order finds the least padding of the first n of
+/// them in a given number of buckets. The optimal last bucket of n begins no later than that of n + 1,
+/// because the padding of a bucket grows faster the earlier it begins; divide and conquer therefore finds all
+/// beginnings in n log n.
 class Search {
  public:
   explicit Search(const std::map<std::int64_t, std::int64_t>& counted) : many_(1), sums_(1) {
@@ -33,7 +34,7 @@ class Search {
  private:
   static constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
 
-  /// Of one bucket that holds lengths `first` to `end` - 1.
+  /// Returns the padding of one bucket that holds lengths `first` to `end` - 1.
   std::int64_t padding(std::size_t first, std::size_t end) const {
     return lengths_[end - 1] * (many_[end] - many_[first]) - (sums_[end] - sums_[first]);
   }
@@ -45,7 +46,7 @@ class Search {
     least_ = next_;
   }
 
-  /// For all ends from `low` to `high`, whose last buckets begin from `from` to `to`.
+  /// Solves for all ends from `low` to `high`, whose last buckets begin between `from` and `to`.
   void fill(std::size_t low, std::size_t high, std::size_t from, std::size_t to) {
     if (low > high) return;
     const std::size_t end = low + (high - low) / 2;
@@ -69,10 +70,10 @@ class Search {
     return found;
   }
 
-  std::vector<std::int64_t> lengths_;      // that differ
-  std::vector<std::int64_t> many_, sums_;  // of the first n
+  std::vector<std::int64_t> lengths_;      // the distinct lengths
+  std::vector<std::int64_t> many_, sums_;  // counts and sums of the first n
   std::vector<std::int64_t> least_, next_;
-  std::vector<std::vector<std::size_t>> begins_;  // by bucket and end: where the bucket begins
+  std::vector<std::vector<std::size_t>> begins_;  // where the bucket begins, by bucket and end
 };
 
 }  // namespace

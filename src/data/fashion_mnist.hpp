@@ -1,6 +1,6 @@
-// Fashion-MNIST: 60,000 pictures of clothes to train on and 10,000 to test with, 28 x 28 grey bytes each, in
-// ten classes. Read from the files of Debian's package dataset-fashion-mnist, or from a folder with files of
-// the same names. Thread-safe.
+// Fashion-MNIST has 60,000 images of clothes for training and 10,000 for testing, 28 x 28 grey bytes each, in
+// ten classes. It is read from the files of Debian's package dataset-fashion-mnist, or from a folder with
+// files of the same names. Reading is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@
 
 namespace terrace {
 
-/// Pictures of one size, and the class of each.
+/// Images of one size, and the class of each.
 struct LabelledImages {
   std::uint32_t rows = 0;
   std::uint32_t columns = 0;
-  std::vector<std::uint8_t> pixels;  ///< picture by picture, row by row
+  std::vector<std::uint8_t> pixels;  ///< image by image, row by row
   std::vector<std::uint8_t> labels;
 
   std::size_t count() const noexcept { return labels.size(); }
@@ -25,13 +25,13 @@ struct LabelledImages {
 
 enum class DataSplit { train, test };
 
-/// Where Debian's package puts the files.
+/// Debian's package installs the files here.
 inline constexpr const char* kFashionMnistFolder = "/usr/share/datasets/fashion-mnist";
 inline constexpr std::uint32_t kFashionMnistSide = 28;
 inline constexpr std::uint8_t kFashionMnistClasses = 10;
 
-/// Every label is below kFashionMnistClasses and there is at least one picture. Fails with one sentence where
-/// a file is missing or damaged; throws EnvironmentError where the disk fails.
+/// Loads one split, which has at least one image and only labels below kFashionMnistClasses. Fails with one
+/// sentence where a file is missing or damaged; throws EnvironmentError where the disk fails.
 Result<LabelledImages> load_fashion_mnist(DataSplit split,
                                           const std::filesystem::path& folder = kFashionMnistFolder);
 

@@ -1,4 +1,4 @@
-// Gunzip: takes a gzip'ed file apart, a piece at a time. Borrows the file; one thread at a time.
+// Gunzip decompresses a gzip file piece by piece. It borrows the file and is used by one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,13 @@ class Gunzip {
  public:
   enum class Ending {
     none,       ///< there is more to read
-    clean,      ///< all was read and its checksum agrees
+    clean,      ///< everything was read and its checksum agrees
     truncated,  ///< the file stops in the middle
     corrupt,    ///< not gzip, damaged, or its checksum disagrees
-    garbage,    ///< bytes stand after the end of the compressed data
+    garbage,    ///< there are bytes after the end of the compressed data
   };
 
-  /// The most that is read from one file.
+  /// Larger files are refused.
   static constexpr Bytes kLargestFile{std::uint64_t{1} << 30};
 
   /// pre: file.size() <= kLargestFile
@@ -29,9 +29,9 @@ class Gunzip {
   Gunzip(const Gunzip&) = delete;
   Gunzip& operator=(const Gunzip&) = delete;
 
-  /// Fills `out`, or what the rest of the file is enough for, and returns how much that was.
+  /// Fills `out`, or as much of it as the rest of the file gives, and returns the number of bytes.
   std::size_t read(std::span<std::uint8_t> out);
-  /// Known once read() returned less than was asked for.
+  /// Says how the data ended, once read() returned less than was requested.
   Ending ending() const noexcept { return ending_; }
 
  private:

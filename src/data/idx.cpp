@@ -67,7 +67,7 @@ class Reader {
       dim = 0;
       for (const std::uint8_t byte : big_endian) dim = dim << 8 | byte;
     }
-    // A zero anywhere makes the product zero, however large the others are.
+    // A zero dimension makes the product zero, however large the others are.
     const bool none = std::find(idx_.dims.begin(), idx_.dims.end(), 0u) != idx_.dims.end();
     declared_ = none ? 0 : 1;
     for (const std::uint32_t dim : idx_.dims) {
@@ -80,7 +80,7 @@ class Reader {
     return {};
   }
 
-  // In pieces: a forged header makes no memory.
+  // The bytes are read in pieces, so that a forged header cannot make it allocate memory.
   Result<void> read_bytes() {
     std::vector<std::uint8_t>& bytes = idx_.bytes;
     while (bytes.size() < declared_) {
@@ -93,7 +93,7 @@ class Reader {
     return {};
   }
 
-  // The checksum is compared here too: it stands at the end.
+  // The checksum is at the end of the data, so it is checked here too.
   Result<void> require_end() {
     std::array<std::uint8_t, 1> more;
     if (source_.read(more) > 0)

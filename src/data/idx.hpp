@@ -1,9 +1,9 @@
-// IDX: the format of the MNIST family of datasets. A header (element type, number of dimensions, dimensions)
-// and then the elements, all of it compressed by gzip. Only unsigned bytes are read here, which is what these
-// datasets hold.
+// IDX is the format of the MNIST family of datasets: a header (element type, number of dimensions,
+// dimensions) and then the elements, all of it compressed by gzip. Only unsigned bytes are supported, which
+// is what these datasets hold.
 //
-// Nothing a file declares is trusted: memory grows with the bytes that really come out of it. Plain
-// functions, thread-safe.
+// Nothing that a file declares is trusted: memory grows only with the bytes that it really contains. The
+// functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct Idx {
 /// damaged; throws EnvironmentError where the disk fails.
 Result<Idx> read_idx(const std::filesystem::path& path);
 
-/// The same for a file held in memory; `name` stands for it in messages.
+/// Does the same for a file held in memory; messages call it `name`.
 Result<Idx> parse_idx(std::span<const std::byte> file, std::string_view name);
 
 }  // namespace terrace

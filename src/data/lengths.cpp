@@ -27,7 +27,7 @@ std::optional<std::int64_t> number(std::string_view text) {
 
 bool is_length(std::int64_t value) { return value >= 1 && value <= kLongest; }
 
-/// Digits, a dash, digits: no file is taken for that.
+/// Splits text of the form digits, dash, digits; a file of such a name cannot be given.
 std::optional<std::pair<std::string_view, std::string_view>> ends_of(std::string_view text) {
   const auto dash = text.find('-');
   if (dash == 0 || dash == std::string_view::npos || dash + 1 == text.size()) return std::nullopt;
@@ -91,7 +91,8 @@ std::int64_t Lengths::of(std::uint64_t step, std::uint64_t seed) const {
   SplitMix of_seed(seed);
   SplitMix random(of_seed.next() ^ step);
   const auto span = static_cast<std::uint64_t>(most_ - least_ + 1);
-  // The smaller of two: half as likely at the middle as at the short end, and next to never the longest.
+  // The smaller of two draws is half as likely in the middle as at the short end, and almost never the
+  // longest.
   return least_ + static_cast<std::int64_t>(std::min(random.below(span), random.below(span)));
 }
 

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kLengthBytes = 8;
 using Length = std::array<std::byte, kLengthBytes>;
 
-// Nothing where it is beyond 64 bits.
+// Returns nothing where the count overflows 64 bits.
 std::optional<std::uint64_t> byte_count(DType dtype, std::span<const std::uint64_t> shape) {
   std::uint64_t count = size_of(dtype).count;
   for (const std::uint64_t dim : shape)
@@ -61,7 +61,8 @@ void require_sound_names(std::span<const Tensor> tensors) {
   }
 }
 
-// Large elements first: then every tensor is aligned without holes between them, which the format forbids.
+// Tensors with large elements come first, which aligns every tensor without holes between them; the format
+// forbids holes.
 std::vector<std::size_t> in_file_order(std::span<const Tensor> tensors) {
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0U);
@@ -122,7 +123,7 @@ class Checker {
     return contents;
   }
 
-  // `end` is where the tensors before it end.
+  // Checks one entry; `end` is where the tensors before it end.
   Result<void> judge(const Entry& entry, std::uint64_t end) const {
     if (entry.end < entry.begin)
       return refuse(entry, fmt::format("that ends at {} before it begins at {}", entry.end, entry.begin));
@@ -194,7 +195,7 @@ Result<void> write(const std::filesystem::path& path, std::span<const Tensor> te
                     "allowed; write several files",
                     path.native(), tensors.size(), readable(Bytes{text.size()}), readable(kLargestHeader))};
   const Length length = little_endian(text.size());
-  std::uint64_t given = 0;  // of all tensors
+  std::uint64_t given = 0;  // bytes of all tensors
   auto entry = header.entries.begin();
   const auto next = [&, begun = 0]() mutable -> std::span<const std::byte> {
     if (begun++ == 0) return length;

@@ -22,8 +22,8 @@ std::optional<DType> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-// Takes the header's parts as the parser meets them and stops it at the first that does not belong: a tree of
-// the whole text would let small text become large memory, and would hide names that come twice.
+// A SAX handler takes the header's parts one by one and stops the parser at the first that is not allowed. A
+// tree of the whole text would let a small text allocate much memory, and would hide duplicate names.
 class Parts : public nlohmann::json_sax<Json> {
  public:
   Header header;
@@ -101,16 +101,16 @@ class Parts : public nlohmann::json_sax<Json> {
  private:
   enum class Place {
     outside,
-    names,   // in the outermost object
+    names,   // inside the outermost object
     tensor,  // after a tensor's name
-    fields,  // in a tensor's object
+    fields,  // inside a tensor's object
     dtype,   // after `dtype`, and so on
     shape_field,
     shape,
     offsets_field,
     offsets,
     metadata,  // after `__metadata__`
-    texts,     // in the object of it
+    texts,     // inside the metadata object
   };
 
   bool go(Place place) { return place_ = place, true; }
@@ -214,7 +214,7 @@ std::string_view to_string(DType dtype) {
 Result<Header> parse_header(std::string_view text) {
   if (!text.starts_with('{'))
     return Error{ErrorCode::invalid_argument, "has a header that does not start with '{'"};
-  // The parser takes a zero for the end of the text, and would leave the rest unread.
+  // The parser treats a zero byte as the end of the text and would ignore the rest.
   if (text.find('\0') != text.npos)
     return Error{ErrorCode::invalid_argument, "has a header with a zero byte in it"};
   Parts parts;

@@ -1,5 +1,5 @@
-// The JSON header of a safetensors file, as it stands there: every key and type is the format's, no name
-// comes twice, but the numbers are not yet compared with anything.
+// The JSON header of a safetensors file, checked for syntax only: all keys and types are the format's and no
+// name is duplicate, but the numbers are not yet checked against the file.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ struct Entry {
   std::string name;
   DType dtype = DType::f32;
   std::vector<std::uint64_t> shape;
-  std::uint64_t begin = 0;  ///< from the first byte after the header
+  std::uint64_t begin = 0;  ///< counted from the first byte after the header
   std::uint64_t end = 0;    ///< one past the last
 };
 
@@ -28,12 +28,12 @@ struct Header {
   Metadata metadata;
 };
 
-/// Fails with what is wrong, to be read after the file's name: `has a header that ...`. Memory grows with the
-/// text alone.
+/// Parses a header. The error is the rest of a sentence that begins with the file's name: `has a header that
+/// ...`. Memory is proportional to the text.
 Result<Header> parse_header(std::string_view text);
 
-/// Padded with spaces so that what follows it in a file is aligned for every dtype.
-/// pre: names and metadata are UTF-8
+/// Prints a header, padded with spaces so that the bytes behind it are aligned for every dtype. pre: names
+/// and metadata are UTF-8
 std::string print_header(const Header& header);
 
 }  // namespace terrace::safetensors

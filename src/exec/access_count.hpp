@@ -28,7 +28,7 @@ class AccessCount {
 
  private:
   struct Sum {
-    double reads = 0, writes = 0;  ///< sweeps, over the runs in which it was watched
+    double reads = 0, writes = 0;  ///< how many sweeps, in all runs in which the operand was watched
     std::uint64_t pages = 0;
     std::uint32_t runs = 0;
   };
@@ -38,7 +38,7 @@ class AccessCount {
 
   const Graph& graph_;
   std::unique_ptr<PageWatch> watch_;
-  std::vector<std::span<std::byte>> watched_;  // of the kernel that runs
+  std::vector<std::span<std::byte>> watched_;  // the operands of the kernel that runs
   std::vector<std::vector<Sum>> sums_;         // by kernel and operand
 };
 

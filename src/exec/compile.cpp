@@ -1,13 +1,13 @@
 #include <bit>
 
+#include "backends/backend.hpp"
+#include "backends/processor.hpp"
 #include "base/check.hpp"
 #include "base/system.hpp"
 #include "graph/passes.hpp"
-#include "kernels/cpu/lowering.hpp"
-#include "kernels/cpu/variants.hpp"
 #include "plan/packing.hpp"
 #include "terrace/lifetimes.hpp"
-#include "terrace/trainer.hpp"
+#include "terrace/program.hpp"
 
 namespace terrace {
 namespace {
@@ -32,12 +32,21 @@ void assign_offsets(Program& program) {
 }  // namespace
 
 Result<Program> compile(const Graph& graph, unsigned threads) {
+  auto backend = processor_backend();
+  if (!backend) return backend.error();
+  return compile(graph, *std::move(backend), threads);
+}
+
+Result<Program> compile(const Graph& graph, std::shared_ptr<const Backend> backend, unsigned threads) {
+  check(backend != nullptr, "kernels run on a backend");
   if (auto valid = validate(graph); !valid) return valid.error();
   Program program;
   program.threads = threads != 0 ? threads : probe_cores().usable();
-  auto lowered = cpu::lower(graph, program.threads);
+  program.backend = std::move(backend);
+  program.backend->use_threads(program.threads);
+  auto lowered = program.backend->lower(graph, program.threads);
   if (!lowered) return lowered.error();
-  program.graph = cpu::with_variants(share_in_place(schedule(std::move(*lowered))));
+  program.graph = program.backend->with_variants(share_in_place(schedule(std::move(*lowered))));
   assign_offsets(program);
   return program;
 }

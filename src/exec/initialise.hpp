@@ -8,9 +8,10 @@ namespace terrace {
 /// Values follow from the seed and the order of the weights alone: layouts, places and parts change nothing.
 void initialise(const Graph& graph, std::uint64_t seed, const Store& store);
 
-/// Outlives steps and is no state of training: it follows from the graph, as positions do.
+/// Whether the tensor outlives steps without being state of training: its values follow from the graph, as
+/// positions do.
 bool is_constant(const Tensor& tensor);
-/// Those alone.
+/// Sets the constants, and nothing else.
 void initialise_constants(const Graph& graph, const Store& store);
 
 }  // namespace terrace

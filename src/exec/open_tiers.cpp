@@ -47,7 +47,8 @@ Result<Specs> specs_of(const OpenTiers::Request& request) {
   return specs;
 }
 
-/// Tiers one by one would each find room that the next one needs.
+/// Whether memory has room for all tiers together: opened one by one, each would find room that the next one
+/// needs.
 Result<void> require_memory(const OpenTiers::Request& request, const Specs& specs) {
   Bytes needed{0};
   std::string shares;
@@ -139,16 +140,16 @@ Tier& OpenTiers::operator[](TierId id) const {
   return *tiers_[id.index];
 }
 
-std::byte* OpenTiers::at(Place place) const {
-  std::byte* memory = (*this)[place.tier].memory();
-  return memory == nullptr ? nullptr : memory + place.offset;
+std::byte* OpenTiers::at(TierAddress address) const {
+  std::byte* memory = (*this)[address.tier].memory();
+  return memory == nullptr ? nullptr : memory + address.offset;
 }
 
-Extent OpenTiers::extent(Place place, Bytes bytes) const {
-  return {{numbers_[place.tier.index]}, place.offset, bytes};
+Extent OpenTiers::extent(TierAddress address, Bytes bytes) const {
+  return {{numbers_[address.tier.index]}, address.offset, bytes};
 }
 
-void OpenTiers::read(Place from, std::span<std::byte> to) const {
+void OpenTiers::read(TierAddress from, std::span<std::byte> to) const {
   if (const std::byte* memory = at(from)) {
     std::memcpy(to.data(), memory, to.size());
     return;
@@ -164,7 +165,7 @@ void OpenTiers::read(Place from, std::span<std::byte> to) const {
   }
 }
 
-void OpenTiers::write(std::span<const std::byte> from, Place to) const {
+void OpenTiers::write(std::span<const std::byte> from, TierAddress to) const {
   if (std::byte* memory = at(to)) {
     std::memcpy(memory, from.data(), from.size());
     return;

@@ -16,8 +16,8 @@
 
 namespace terrace {
 
-/// Where a region begins.
-struct Place {
+/// Where a region begins: a tier, and an offset in it.
+struct TierAddress {
   TierId tier;
   std::uint64_t offset = 0;
 };
@@ -37,21 +37,21 @@ class OpenTiers {
 
   OpenTiers() = default;
 
-  /// Of the machine, those that stay closed included.
+  /// How many tiers the machine has, those that stay closed included.
   std::size_t count() const { return tiers_.size(); }
   bool is_open(TierId id) const { return id.index < tiers_.size() && tiers_[id.index] != nullptr; }
   /// pre: is_open(id)
   Tier& operator[](TierId id) const;
-  /// nullptr where kernels cannot use the tier in place.
-  std::byte* at(Place place) const;
-  /// As the mover knows it.
-  Extent extent(Place place, Bytes bytes) const;
+  /// The address in memory; nullptr where kernels cannot use the tier in place.
+  std::byte* at(TierAddress address) const;
+  /// The same stretch as the mover names it.
+  Extent extent(TierAddress address, Bytes bytes) const;
   Mover& mover() const { return *mover_; }
 
   /// Copies between any memory and a tier, beside what a plan moves. Throws EnvironmentError where a disk
   /// fails. A write may change what lies behind it, up to the tier's granularity.
-  void read(Place from, std::span<std::byte> to) const;
-  void write(std::span<const std::byte> from, Place to) const;
+  void read(TierAddress from, std::span<std::byte> to) const;
+  void write(std::span<const std::byte> from, TierAddress to) const;
 
  private:
   void start_mover();

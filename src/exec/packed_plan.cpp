@@ -9,7 +9,7 @@ namespace {
 
 constexpr TierId kMemory{0};
 
-/// Filled or kept between steps, whether or not a kernel uses it.
+/// Whether the tensor is there before the first kernel runs, because it is filled or kept between steps.
 bool is_there_first(const Tensor& tensor) { return tensor.persistent || tensor.kind == TensorKind::input; }
 
 Run run_in_memory(const Graph& graph, KernelId id) {

@@ -1,7 +1,9 @@
 // The plan of a run with everything in one memory, each tensor at the offset its program gives it.
 #pragma once
 
-#include "terrace/trainer.hpp"
+#include "terrace/machine.hpp"
+#include "terrace/plan.hpp"
+#include "terrace/program.hpp"
 
 namespace terrace {
 

@@ -5,19 +5,14 @@
 
 #include "base/check.hpp"
 #include "exec/initialise.hpp"
-#include "kernels/cpu/instantiate.hpp"
 
 namespace terrace {
 namespace {
 
-bool same_place(Place a, Place b) { return a.tier == b.tier && a.offset == b.offset; }
+bool same_address(TierAddress a, TierAddress b) { return a.tier == b.tier && a.offset == b.offset; }
 
-bool is_among(std::span<const Place> places, Place place) {
-  return std::any_of(places.begin(), places.end(), [&](Place one) { return same_place(one, place); });
-}
-
-std::size_t row_major_bytes(const Tensor& tensor) {
-  return static_cast<std::size_t>(tensor.shape.elements()) * sizeof(float);
+bool is_among(std::span<const TierAddress> all, TierAddress address) {
+  return std::any_of(all.begin(), all.end(), [&](TierAddress one) { return same_address(one, address); });
 }
 
 /// The largest stretch of the fastest tier that holds nothing persistent of either side.
@@ -28,9 +23,9 @@ std::span<std::byte> spare(std::initializer_list<Relocation::Side> sides, const 
   for (const Relocation::Side& side : sides) {
     for (std::uint32_t i = 0; i < side.graph.tensors.size(); ++i) {
       if (!side.graph.tensors[i].persistent) continue;
-      for (const Place place : side.store.places({i})) {
-        if (place.tier == TierId{0})
-          used.emplace_back(place.offset, place.offset + side.graph.tensors[i].bytes.count);
+      for (const TierAddress address : side.store.addresses({i})) {
+        if (address.tier == TierId{0})
+          used.emplace_back(address.offset, address.offset + side.graph.tensors[i].bytes.count);
       }
     }
   }
@@ -75,15 +70,15 @@ void Relocation::add(std::vector<TensorId> from, std::vector<TensorId> to) {
   item.same_bytes =
       from.size() == 1 && to.size() == 1 && from_.graph[from.front()].layout == to_.graph[to.front()].layout;
   for (const TensorId part : from) {
-    const auto places = from_.store.places(part);
-    check(!places.empty(), "the plan keeps the tensor between steps");
-    item.sources.push_back({part, places.front()});
+    const auto addresses = from_.store.addresses(part);
+    check(!addresses.empty(), "the plan keeps the tensor between steps");
+    item.sources.push_back({part, addresses.front()});
   }
   for (const TensorId part : to) {
-    for (const Place place : to_.store.places(part)) {
-      const bool there = item.same_bytes && is_among(from_.store.places(from.front()), place);
-      if (!there) item.destinations.push_back({part, place});
-      if (there) item.sources.front().place = place;  // where nothing else will be written
+    for (const TierAddress address : to_.store.addresses(part)) {
+      const bool there = item.same_bytes && is_among(from_.store.addresses(from.front()), address);
+      if (!there) item.destinations.push_back({part, address});
+      if (there) item.sources.front().address = address;  // where nothing else will be written
     }
   }
   item.to = std::move(to);
@@ -103,8 +98,9 @@ void Relocation::find_blockers() {
   }
 }
 
-Bytes Relocation::touched(Place place, Bytes bytes) const {
-  return tiers_.at(place) != nullptr ? bytes : round_up(bytes, tiers_[place.tier].description().granularity);
+Bytes Relocation::touched(TierAddress address, Bytes bytes) const {
+  return tiers_.at(address) != nullptr ? bytes
+                                       : round_up(bytes, tiers_[address.tier].description().granularity);
 }
 
 Bytes Relocation::size(const Item& item) const {
@@ -115,14 +111,15 @@ Bytes Relocation::size(const Item& item) const {
 
 bool Relocation::goes_over(const Item& item, const Item& other) const {
   return std::any_of(other.sources.begin(), other.sources.end(), [&](const Region& lies) {
-    return goes_to(item, lies.place, touched(lies.place, from_.graph[lies.tensor].bytes));
+    return goes_to(item, lies.address, touched(lies.address, from_.graph[lies.tensor].bytes));
   });
 }
 
-bool Relocation::goes_to(const Item& item, Place place, Bytes size) const {
+bool Relocation::goes_to(const Item& item, TierAddress address, Bytes size) const {
   return std::any_of(item.destinations.begin(), item.destinations.end(), [&](const Region& to) {
-    const std::uint64_t end = to.place.offset + touched(to.place, to_.graph[to.tensor].bytes).count;
-    return to.place.tier == place.tier && to.place.offset < place.offset + size.count && place.offset < end;
+    const std::uint64_t end = to.address.offset + touched(to.address, to_.graph[to.tensor].bytes).count;
+    return to.address.tier == address.tier && to.address.offset < address.offset + size.count &&
+           address.offset < end;
   });
 }
 
@@ -141,12 +138,13 @@ void Relocation::run() {
   initialise_constants(to_.graph, to_.store);
 }
 
-/// For the value as it is to be stored, and before that for the largest part that is on a disk.
+/// How much memory an item needs while it waits: for the value as it is to be stored, and before that for the
+/// largest part that is on a disk.
 Bytes Relocation::room_for(const Item& item) const {
   Bytes sum{0}, largest{0};
   for (const TensorId part : item.to) sum += to_.graph[part].bytes;
   for (const Region& source : item.sources) {
-    if (tiers_.at(source.place) == nullptr) largest = std::max(largest, from_.graph[source.tensor].bytes);
+    if (tiers_.at(source.address) == nullptr) largest = std::max(largest, from_.graph[source.tensor].bytes);
   }
   return std::max(sum, largest);
 }
@@ -155,29 +153,30 @@ Bytes Relocation::room_for(const Item& item) const {
 void Relocation::read_rows(const Item& item, std::span<std::byte> rows) const {
   for (const Region& source : item.sources) {
     const Tensor& part = from_.graph[source.tensor];
-    const std::byte* stored = tiers_.at(source.place);
+    const std::byte* stored = tiers_.at(source.address);
     if (stored == nullptr) {
       const std::span<std::byte> room = item.value.bytes().first(part.bytes.count);
-      tiers_.read(source.place, room);
+      tiers_.read(source.address, room);
       stored = room.data();
     }
-    cpu::to_row_major(from_.graph, source.tensor, stored, rows.data());
-    rows = rows.subspan(row_major_bytes(part));
+    from_.store.backend().to_row_major(from_.graph, source.tensor, stored, rows.data());
+    rows = rows.subspan(row_major_bytes(part).count);
   }
 }
 
-/// By way of all its rows, from the parts that it has to those that it is to have.
+/// Cuts an item anew: reads all its rows from the parts that it has, and stores them in those that it is to
+/// have.
 void Relocation::cut(const Item& item) {
   std::size_t all = 0;
-  for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]);
+  for (const Region& source : item.sources) all += row_major_bytes(from_.graph[source.tensor]).count;
   const CopyMemory::Room room = memory_.take(Bytes{all});
   read_rows(item, room.bytes());
   std::span<const std::byte> rows = room.bytes();
   std::span<std::byte> value = item.value.bytes();
   std::fill(value.begin(), value.end(), std::byte{0});  // as the padding of a layout is
   for (const TensorId part : item.to) {
-    cpu::from_row_major(to_.graph, part, rows.data(), value.data());
-    rows = rows.subspan(row_major_bytes(to_.graph[part]));
+    to_.store.backend().from_row_major(to_.graph, part, rows.data(), value.data());
+    rows = rows.subspan(row_major_bytes(to_.graph[part]).count);
     value = value.subspan(to_.graph[part].bytes.count);
   }
 }
@@ -185,7 +184,7 @@ void Relocation::cut(const Item& item) {
 void Relocation::take(Item& item) {
   if (item.value.bytes().empty()) item.value = memory_.take(room_for(item));  // else reading failed before
   if (item.same_bytes) {
-    tiers_.read(item.sources.front().place, item.value.bytes().first(size(item).count));
+    tiers_.read(item.sources.front().address, item.value.bytes().first(size(item).count));
   } else {
     cut(item);
   }
@@ -193,7 +192,7 @@ void Relocation::take(Item& item) {
 }
 
 void Relocation::put(Item& item) {
-  const Place source = item.sources.front().place;
+  const TierAddress source = item.sources.front().address;
   std::byte* memory = tiers_.at(source);
   const bool in_place = !item.taken && memory != nullptr && item.same_bytes && !goes_over(item, item);
   if (!in_place && !item.taken) take(item);
@@ -202,7 +201,7 @@ void Relocation::put(Item& item) {
   for (const TensorId part : item.to) {
     const std::size_t bytes = to_.graph[part].bytes.count;
     for (const Region& to : item.destinations) {
-      if (to.tensor == part) tiers_.write(value.first(bytes), to.place);
+      if (to.tensor == part) tiers_.write(value.first(bytes), to.address);
     }
     value = value.subspan(bytes);
   }

@@ -39,7 +39,7 @@ class Relocation {
  private:
   struct Region {
     TensorId tensor;
-    Place place;
+    TierAddress address;
   };
   /// A tensor, or a part that both graphs have; where they have different parts, all of them.
   struct Item {
@@ -57,11 +57,11 @@ class Relocation {
   void add(std::vector<TensorId> from, std::vector<TensorId> to);
   void find_blockers();
   /// What reading or writing a tensor there touches.
-  Bytes touched(Place place, Bytes bytes) const;
+  Bytes touched(TierAddress address, Bytes bytes) const;
   Bytes size(const Item& item) const;
   /// Whether the one is to be written to where the other lies.
   bool goes_over(const Item& item, const Item& other) const;
-  bool goes_to(const Item& item, Place place, Bytes size) const;
+  bool goes_to(const Item& item, TierAddress address, Bytes size) const;
   Bytes room_for(const Item& item) const;
   void read_rows(const Item& item, std::span<std::byte> rows) const;
   void cut(const Item& item);

@@ -35,7 +35,7 @@ void Residence::apply(const Free& free) {
   held_[free.tier.index] -= size(free.tensor, free.tier);
 }
 
-Place Residence::place(TensorId tensor, TierId tier) const {
+TierAddress Residence::address(TensorId tensor, TierId tier) const {
   const auto& found = offsets_[tensor.index * machine_.tiers.size() + tier.index];
   check(found.has_value(), "the tensor has a region in that tier");
   return {tier, *found};
@@ -45,8 +45,8 @@ Bytes Residence::size(TensorId tensor, TierId tier) const {
   return round_up(graph_[tensor].bytes, machine_[tier].granularity);
 }
 
-std::vector<Place> Residence::places(TensorId tensor) const {
-  std::vector<Place> found;
+std::vector<TierAddress> Residence::addresses(TensorId tensor) const {
+  std::vector<TierAddress> found;
   for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {
     const auto& offset = offsets_[tensor.index * machine_.tiers.size() + tier];
     if (offset) found.push_back({{tier}, *offset});

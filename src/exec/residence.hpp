@@ -11,17 +11,17 @@ namespace terrace {
 
 class Residence {
  public:
-  /// As it is before the first instruction. Graph and machine outlive this.
+  /// Begins with the state before the first instruction. Graph and machine outlive this.
   Residence(const Graph& graph, const Machine& machine, const Plan& plan);
 
   void apply(const Instruction& instruction);
 
   /// pre: the tensor has a region there
-  Place place(TensorId tensor, TierId tier) const;
-  /// Of a region of the tensor in that tier.
+  TierAddress address(TensorId tensor, TierId tier) const;
+  /// How many bytes a region of the tensor takes in that tier.
   Bytes size(TensorId tensor, TierId tier) const;
-  /// Where it has regions, fastest tier first.
-  std::vector<Place> places(TensorId tensor) const;
+  /// Where the tensor has regions, the fastest tier first.
+  std::vector<TierAddress> addresses(TensorId tensor) const;
   /// The most bytes of regions at once so far, by tier.
   const std::vector<Bytes>& peak() const { return peak_; }
 

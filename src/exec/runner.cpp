@@ -9,7 +9,7 @@
 
 namespace terrace {
 
-Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const cpu::Kernels& kernels)
+Runner::Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const Kernels& kernels)
     : script_(std::move(script)), tiers_(tiers), kernels_(kernels), transfers_(script_.slots) {
   timeline_.instructions.resize(instructions);
   timeline_.moved = script_.moved;
@@ -32,11 +32,11 @@ void Runner::carry_out(Perform perform_one) {
   finish_timeline();
 }
 
-void Runner::step(const StepContext& context, CheckpointWriter* saving) {
+void Runner::step(const StepContext& context, StepGate* gate) {
   carry_out([&](const Action& action, const auto& what) {
-    if (saving != nullptr) {
-      saving->wait_before(action.instruction);
-      clock_ = now();  // what was waited for is nobody's time
+    if (gate != nullptr) {
+      gate->wait_before(action.instruction);
+      clock_ = now();  // waiting at the gate counts for no instruction
     }
     perform(action, what, context);
   });

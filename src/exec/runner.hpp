@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "exec/checkpoint_writer.hpp"
+#include "backends/backend.hpp"
 #include "exec/script.hpp"
-#include "kernels/cpu/instantiate.hpp"
+#include "exec/step_gate.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -19,11 +19,11 @@ class AccessCount;
 class Runner {
  public:
   /// `instructions`: how many the plan has. Tiers and kernels outlive the runner.
-  Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const cpu::Kernels& kernels);
+  Runner(Script script, std::size_t instructions, const OpenTiers& tiers, const Kernels& kernels);
 
   /// What fails ends the step: everything that was started has ended, too, when the exception leaves.
-  /// `saving`: a checkpoint of the tensors as they are, for which the step waits before it changes them.
-  void step(const StepContext& context, CheckpointWriter* saving = nullptr);
+  /// The step passes the gate, where there is one, before each instruction.
+  void step(const StepContext& context, StepGate* gate = nullptr);
   /// The same, and accesses are counted. Every transfer is waited for where it is started: nothing but
   /// kernels uses memory while they run.
   void counted_step(const StepContext& context, AccessCount& count);
@@ -44,7 +44,7 @@ class Runner {
 
   const Script script_;
   const OpenTiers& tiers_;
-  const cpu::Kernels& kernels_;
+  const Kernels& kernels_;
   std::vector<Transfer> transfers_;  // by slot; one that was waited for is let go
   Clock::time_point begin_;
   Seconds clock_{0};  // when the last action ended, from the beginning of the step

@@ -45,7 +45,7 @@ class Resolver {
   }
 
   void use(RunAction& action, TensorId tensor, TierId tier, Bytes read, Bytes written) {
-    action.operands.push_back(tiers_.at(residence_.place(tensor, tier)));
+    action.operands.push_back(tiers_.at(residence_.address(tensor, tier)));
     action.regions.push_back(residence_.size(tensor, tier));
     Tier& memory = tiers_[tier];
     if (memory.description().read_rate == BytesPerSecond{}) return;
@@ -64,12 +64,12 @@ class Resolver {
     put(std::move(action));
   }
 
-  /// Whole regions, so that disks need not read a block to change a part of it.
+  /// Copies cover whole regions, so that disks need not read a block to change a part of it.
   Move move_of(TensorId tensor, TierId from, TierId to) const {
     const Bytes room = residence_.size(tensor, to);
     const Bytes bytes = std::min(residence_.size(tensor, from), room);
-    return {tiers_.extent(residence_.place(tensor, from), bytes),
-            tiers_.extent(residence_.place(tensor, to), room)};
+    return {tiers_.extent(residence_.address(tensor, from), bytes),
+            tiers_.extent(residence_.address(tensor, to), room)};
   }
 
   static void append(std::vector<Move>& moves, const Move& next) {

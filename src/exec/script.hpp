@@ -10,7 +10,7 @@
 
 namespace terrace {
 
-/// What a kernel touches in a tier that is as slow as declared, and is held up for.
+/// What a kernel touches in a tier of declared rates, which holds it up for as long as these ask for.
 struct Charge {
   Tier* tier = nullptr;
   Bytes read, written;
@@ -23,7 +23,7 @@ struct RunAction {
   std::vector<Charge> charges;
 };
 
-/// Slots number the transfers of a step.
+/// Starts a transfer. Slots number the transfers of a step.
 struct CopyAction {
   std::uint32_t slot = 0;
   std::vector<Move> moves;
@@ -42,8 +42,8 @@ struct Action {
 struct Script {
   std::vector<Action> actions;
   std::uint32_t slots = 0;
-  std::vector<Traffic> moved;  ///< in one step
-  std::vector<Bytes> peak;     ///< of regions, by tier
+  std::vector<Traffic> moved;  ///< what one step moves over each link
+  std::vector<Bytes> peak;     ///< the most bytes of regions at once, by tier
 };
 
 /// pre: the verifier accepts the plan; the tiers are those of the machine, and outlive the script

@@ -4,61 +4,76 @@
 #include <map>
 
 #include "base/check.hpp"
-#include "kernels/cpu/instantiate.hpp"
 
 namespace terrace {
 
-Store::Store(const Graph& graph, const Machine& machine, const Plan& plan, const OpenTiers& tiers)
-    : graph_(graph), tiers_(tiers) {
+Store::Store(const Backend& backend, const Graph& graph, const Machine& machine, const Plan& plan,
+             const OpenTiers& tiers)
+    : backend_(backend), graph_(graph), tiers_(tiers) {
   Residence residence(graph, machine, plan);
-  const auto add_places = [&] {
+  const auto add_addresses = [&] {
     for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-      if (places_[i].empty()) places_[i] = residence.places({i});
+      if (addresses_[i].empty()) addresses_[i] = residence.addresses({i});
     }
   };
-  places_.resize(graph.tensors.size());
-  add_places();
+  addresses_.resize(graph.tensors.size());
+  add_addresses();
   for (const Instruction& instruction : plan.instructions) residence.apply(instruction);
-  add_places();
+  add_addresses();
 }
 
 std::byte* Store::memory(TensorId tensor) const {
-  for (const Place& place : places_[tensor.index]) {
-    if (std::byte* at = tiers_.at(place)) return at;
+  for (const TierAddress& address : addresses_[tensor.index]) {
+    if (std::byte* at = tiers_.at(address)) return at;
   }
   return nullptr;
 }
 
 void Store::load(TensorId tensor, std::span<std::byte> stored) const {
-  const std::vector<Place>& places = places_[tensor.index];
-  check(!places.empty(), "the plan keeps the tensor between steps");
+  const std::vector<TierAddress>& addresses = addresses_[tensor.index];
+  check(!addresses.empty(), "the plan keeps the tensor between steps");
   check(stored.size() == graph_[tensor].bytes.count, "a tensor is loaded whole");
-  if (stored.data() != memory(tensor)) tiers_.read(places.front(), stored);
+  if (stored.data() != memory(tensor)) tiers_.read(addresses.front(), stored);
 }
 
 void Store::keep(TensorId tensor, std::span<const std::byte> stored) const {
-  check(!places_[tensor.index].empty(), "the plan keeps the tensor between steps");
+  check(!addresses_[tensor.index].empty(), "the plan keeps the tensor between steps");
   check(stored.size() == graph_[tensor].bytes.count, "a tensor is kept whole");
-  for (const Place& place : places_[tensor.index]) {
-    if (tiers_.at(place) != stored.data()) tiers_.write(stored, place);
+  for (const TierAddress& address : addresses_[tensor.index]) {
+    if (tiers_.at(address) != stored.data()) tiers_.write(stored, address);
   }
 }
 
-std::vector<float> Store::read(TensorId tensor) const {
-  const Tensor& described = graph_[tensor];
-  std::vector<float> values(static_cast<std::size_t>(described.shape.elements()));
+void Store::read_into(TensorId tensor, std::byte* values) const {
   std::vector<std::byte> copy;
   const std::byte* stored = memory(tensor);
   if (stored == nullptr) {
-    copy.resize(described.bytes.count);
+    copy.resize(graph_[tensor].bytes.count);
     load(tensor, copy);
     stored = copy.data();
   }
-  cpu::to_row_major(graph_, tensor, stored, reinterpret_cast<std::byte*>(values.data()));
+  backend_.to_row_major(graph_, tensor, stored, values);
+}
+
+std::vector<float> Store::read(TensorId tensor) const {
+  check(size_of(graph_[tensor].type).count == sizeof(float), "a tensor that is read as floats holds them");
+  std::vector<float> values(static_cast<std::size_t>(graph_[tensor].shape.elements()));
+  read_into(tensor, reinterpret_cast<std::byte*>(values.data()));
+  return values;
+}
+
+std::vector<std::byte> Store::read_bytes(TensorId tensor) const {
+  std::vector<std::byte> values(row_major_bytes(graph_[tensor]).count);
+  read_into(tensor, values.data());
   return values;
 }
 
 void Store::write(TensorId tensor, std::span<const float> values) const {
+  write_bytes(tensor, std::as_bytes(values));
+}
+
+void Store::write_bytes(TensorId tensor, std::span<const std::byte> values) const {
+  check(values.size() == row_major_bytes(graph_[tensor]).count, "a tensor is written whole");
   const std::size_t bytes = graph_[tensor].bytes.count;
   std::vector<std::byte> copy;
   std::byte* stored = memory(tensor);
@@ -66,17 +81,18 @@ void Store::write(TensorId tensor, std::span<const float> values) const {
     copy.resize(bytes);  // zeros, as the padding of a layout is
     stored = copy.data();
   }
-  cpu::from_row_major(graph_, tensor, reinterpret_cast<const std::byte*>(values.data()), stored);
+  backend_.from_row_major(graph_, tensor, values.data(), stored);
   keep(tensor, {stored, bytes});
 }
 
 std::span<std::byte> Store::spare(TierId tier) const {
   if (!tiers_.is_open(tier) || tiers_.at({tier, 0}) == nullptr) return {};
   std::map<std::uint64_t, std::uint64_t> held;  // begin -> end
-  for (std::size_t i = 0; i < places_.size(); ++i) {
+  for (std::size_t i = 0; i < addresses_.size(); ++i) {
     const Tensor& tensor = graph_.tensors[i];
-    for (const Place& place : places_[i]) {
-      if (tensor.persistent && place.tier == tier) held[place.offset] = place.offset + tensor.bytes.count;
+    for (const TierAddress& address : addresses_[i]) {
+      if (tensor.persistent && address.tier == tier)
+        held[address.offset] = address.offset + tensor.bytes.count;
     }
   }
   const std::uint64_t capacity = tiers_[tier].description().capacity.count;

@@ -18,6 +18,8 @@ std::string_view to_string(TensorKind kind) {
       return "statistics";
     case TensorKind::workspace:
       return "workspace";
+    case TensorKind::token:
+      return "token";
   }
   return "?";
 }

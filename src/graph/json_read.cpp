@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "base/json_reader.hpp"
-#include "graph/attribute_fields.hpp"
 #include "graph/checked_size.hpp"
 #include "graph/json_keys.hpp"
 #include "terrace/graph_json.hpp"
@@ -32,10 +31,6 @@ void read(const JsonValue& json, double& value) {
   value = json.number();
   if (value < 0) json.fail(fmt::format("a number not below zero is wanted, not {}", value));
 }
-void read(const JsonValue& json, Window::Pair& pair) {
-  if (json.size() != 2) json.fail("two numbers are wanted: of height and width");
-  for (const std::size_t axis : {0U, 1U}) read(json[axis], pair[axis]);
-}
 void read(const JsonValue& json, Shape& shape) {
   shape = {};
   const std::size_t rank = json.size();
@@ -60,12 +55,13 @@ void read_name(const JsonValue& json, Enum& value, Enum last) {
   }
   json.fail(fmt::format("{} is not known; there are {}", in_quotes(name), known));
 }
-void read(const JsonValue& json, DataType& value) { read_name(json, value, DataType::u8); }
-void read(const JsonValue& json, TensorKind& value) { read_name(json, value, TensorKind::workspace); }
+void read(const JsonValue& json, DataType& value) { read_name(json, value, DataType::i64); }
+void read(const JsonValue& json, TensorKind& value) { read_name(json, value, TensorKind::token); }
 void read(const JsonValue& json, Initial::Kind& value) { read_name(json, value, Initial::Kind::positions); }
 void read(const JsonValue& json, Phase& value) { read_name(json, value, Phase::update); }
 void read(const JsonValue& json, Initial& initial);
 void read(const JsonValue& json, PartOf& part);
+void read(const JsonValue& json, Attributes& attributes);
 
 /// Reads a key where it is there; else the value stays as it is.
 template <class Value>
@@ -96,16 +92,37 @@ void read(const JsonValue& json, PartOf& part) {
   read(object.need("rows"), part.rows);
 }
 
-template <class Struct>
-void read_fields(const JsonValue& json, Struct& attributes) {
-  std::vector<std::string_view> known;
-  for_each_field(attributes, [&](const char* name, const auto&) { known.emplace_back(name); });
-  const JsonObject object(json, known);
-  for_each_field(attributes, [&](const char* name, auto& value) { read_if(object, name, value); });
+std::int64_t read_whole(const JsonValue& json) {
+  const nlohmann::json& value = json.json();
+  if (!value.is_number_integer() ||
+      (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(kMost)))
+    json.fail("a whole number of 63 bits is wanted");
+  return value.get<std::int64_t>();
+}
+
+AttributeValue read_attribute(const JsonValue& json) {
+  const nlohmann::json& value = json.json();
+  if (value.is_boolean()) return json.flag();
+  if (value.is_string()) return json.text();
+  if (value.is_number_integer()) return read_whole(json);
+  if (value.is_number()) return json.number();
+  if (!value.is_array()) json.fail("true or false, a number, a string or a list of whole numbers is wanted");
+  std::vector<std::int64_t> numbers;
+  for (std::size_t i = 0; i < json.size(); ++i) numbers.push_back(read_whole(json[i]));
+  return numbers;
+}
+
+void read(const JsonValue& json, Attributes& attributes) {
+  if (!json.json().is_object())
+    json.fail(fmt::format("an object is wanted, not {}", json.json().type_name()));
+  for (const auto& [name, value] : json.json().items()) {
+    if (name.empty()) json.fail("an attribute has a name");
+    attributes.set(name, read_attribute({value, fmt::format("{}.{}", json.place(), name)}));
+  }
 }
 
 bool outlives_the_step(TensorKind kind) {
-  return kind == TensorKind::weight || kind == TensorKind::optimizer_state;
+  return kind == TensorKind::weight || kind == TensorKind::optimizer_state || kind == TensorKind::token;
 }
 
 Tensor read_tensor(const JsonValue& json) {
@@ -227,13 +244,8 @@ class Reader {
   static void read_operation(const JsonObject& object, Kernel& kernel) {
     const JsonValue name = object.need("operation");
     if (name.text().empty()) name.fail("an operation has a name");
-    const auto known = parse_operation(name.text());
-    kernel.operation = known.value_or(Operation::custom);
-    if (!known) kernel.foreign = name.text();
-    kernel.attributes = default_attributes(kernel.operation);
-    if (const auto attributes = object.find("attributes")) {
-      std::visit([&](auto& held) { read_fields(*attributes, held); }, kernel.attributes);
-    }
+    kernel.operation = name.text();
+    read_if(object, "attributes", kernel.attributes);
   }
 
   Graph graph_;

@@ -1,13 +1,9 @@
 #include <fmt/format.h>
 
-#include <array>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
-#include "graph/attribute_fields.hpp"
+#include "base/shortest_double.hpp"
 #include "graph/json_keys.hpp"
 #include "terrace/graph_json.hpp"
 
@@ -16,23 +12,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// The shortest text that means this float, as a double that means it too.
-double as_double(float value) {
-  const double shortest = std::strtod(fmt::format("{}", value).c_str(), nullptr);
-  const bool fits = std::abs(shortest) <= static_cast<double>(std::numeric_limits<float>::max());
-  return fits && static_cast<float>(shortest) == value ? shortest : static_cast<double>(value);
-}
-
-Json number(float value) { return as_double(value); }
-Json number(bool value) { return value; }
-Json number(std::int64_t value) { return value; }
-Json number(std::uint32_t value) { return value; }
-Json number(const Window::Pair& pair) { return {pair[0], pair[1]}; }
-
 Json attributes_json(const Attributes& attributes) {
   Json json = Json::object();
-  const auto write = [&](const char* name, const auto& value) { json[name] = number(value); };
-  std::visit([&](const auto& held) { for_each_field(held, write); }, attributes);
+  for (const Attribute& attribute : attributes)
+    std::visit([&](const auto& value) { json[attribute.name] = value; }, attribute.value);
   return json;
 }
 
@@ -52,8 +35,8 @@ Json tensor_json(const Tensor& tensor) {
   if (!tensor.layout.empty()) json["layout"] = tensor.layout;
   if (tensor.initial != Initial{}) {
     json["initial"] = {{"kind", to_string(tensor.initial.kind)},
-                       {"a", as_double(tensor.initial.a)},
-                       {"b", as_double(tensor.initial.b)}};
+                       {"a", shortest_double(tensor.initial.a)},
+                       {"b", shortest_double(tensor.initial.b)}};
   }
   if (tensor.part_of) {
     json["part_of"] = {
@@ -85,10 +68,8 @@ Json variants_json(const std::vector<Variant>& variants) {
 }
 
 Json kernel_json(const Graph& graph, const Kernel& kernel) {
-  Json json{
-      {"name", kernel.name},
-      {"operation", kernel.foreign.empty() ? std::string(to_string(kernel.operation)) : kernel.foreign}};
-  if (kernel.attributes.index() != 0) json["attributes"] = attributes_json(kernel.attributes);
+  Json json{{"name", kernel.name}, {"operation", kernel.operation}};
+  if (!kernel.attributes.empty()) json["attributes"] = attributes_json(kernel.attributes);
   json["inputs"] = operands_json(graph, kernel.inputs);
   json["outputs"] = operands_json(graph, kernel.outputs);
   if (kernel.workspace) json["workspace"] = graph[kernel.workspace].name;

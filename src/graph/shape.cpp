@@ -10,9 +10,13 @@ Bytes size_of(DataType type) {
     case DataType::i32:
       return {4};
     case DataType::bf16:
+    case DataType::f16:
       return {2};
     case DataType::u8:
       return {1};
+    case DataType::f64:
+    case DataType::i64:
+      return {8};
   }
   check(false, "unknown data type");
   return {};
@@ -28,6 +32,12 @@ std::string_view to_string(DataType type) {
       return "i32";
     case DataType::u8:
       return "u8";
+    case DataType::f16:
+      return "f16";
+    case DataType::f64:
+      return "f64";
+    case DataType::i64:
+      return "i64";
   }
   return "?";
 }

@@ -5,29 +5,11 @@
 #include <map>
 #include <unordered_set>
 
-#include "graph/attribute_fields.hpp"
 #include "graph/checked_size.hpp"
-#include "graph/signature.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace {
 namespace {
-
-bool sound(float value) { return std::isfinite(value); }
-bool sound(bool /*value*/) { return true; }
-bool sound(std::uint32_t /*value*/) { return true; }
-bool sound(std::int64_t value) { return value >= 0; }
-bool sound(const Window::Pair& value) { return value[0] >= 0 && value[1] >= 0; }
-
-/// The first field whose number cannot be meant, or null.
-const char* unsound_field(const Attributes& attributes) {
-  const char* first = nullptr;
-  const auto look = [&](const char* name, const auto& value) {
-    if (first == nullptr && !sound(value)) first = name;
-  };
-  std::visit([&](const auto& held) { for_each_field(held, look); }, attributes);
-  return first;
-}
 
 bool is_amount(double value) { return std::isfinite(value) && value >= 0; }
 
@@ -125,10 +107,12 @@ class Validation {
       return wrong(tensor.name, fmt::format("has {} bytes, but {} {} takes {}", tensor.bytes.count,
                                             to_string(tensor.type), to_string(tensor.shape), size->count));
     }
-    if (!sound(tensor.initial.a) || !sound(tensor.initial.b))
+    if (!std::isfinite(tensor.initial.a) || !std::isfinite(tensor.initial.b))
       return wrong(tensor.name, "starts with a number that is not finite");
     if (tensor.kind == TensorKind::workspace && tensor.persistent)
       return wrong(tensor.name, "is a workspace and cannot be persistent");
+    if (tensor.kind == TensorKind::token && !tensor.persistent)
+      return wrong(tensor.name, "is a token and must be persistent");
     return {};
   }
 
@@ -144,22 +128,13 @@ class Validation {
   }
 
   Result<void> operation_is_valid(const Kernel& kernel) const {
-    const auto name = to_string(kernel.operation);
-    const Signature signature = signature_of(kernel.operation);
-    if (!accepts(signature.inputs, kernel.inputs.size())) {
-      return wrong(kernel.name, fmt::format("has {} inputs, but {} reads ({})", kernel.inputs.size(), name,
-                                            signature.inputs));
+    if (kernel.operation.empty()) return wrong(kernel.name, "has an operation without a name");
+    for (const Attribute& attribute : kernel.attributes) {
+      if (attribute.name.empty()) return wrong(kernel.name, "has an attribute without a name");
+      const auto* number = std::get_if<double>(&attribute.value);
+      if (number != nullptr && !std::isfinite(*number))
+        return wrong(kernel.name, fmt::format("has an impossible {}", attribute.name));
     }
-    if (!accepts(signature.outputs, kernel.outputs.size())) {
-      return wrong(kernel.name, fmt::format("has {} outputs, but {} writes ({})", kernel.outputs.size(), name,
-                                            signature.outputs));
-    }
-    if (kernel.attributes.index() != default_attributes(kernel.operation).index())
-      return wrong(kernel.name, fmt::format("has attributes that {} does not take", name));
-    if (const char* field = unsound_field(kernel.attributes))
-      return wrong(kernel.name, fmt::format("has an impossible {}", field));
-    if (!kernel.foreign.empty() && (kernel.operation != Operation::custom || parse_operation(kernel.foreign)))
-      return wrong(kernel.name, fmt::format("calls {} foreign, which it is not", kernel.foreign));
     return {};
   }
 

@@ -32,8 +32,8 @@ BlockTable::BlockTable(std::uint64_t capacity_bytes, std::uint64_t granularity_b
   add_hole(head);
 }
 
-// Called before a change begins, so that one that runs out of memory changes nothing. No step adds more than
-// two blocks.
+// This is called before a change begins, so that running out of memory changes nothing. No step adds more
+// than two blocks.
 void BlockTable::make_room() {
   if (blocks.capacity() - blocks.size() >= 2) return;
   check(blocks.size() < kNoBlock / 2, "the heap holds too many blocks");
@@ -83,7 +83,7 @@ void BlockTable::remove_hole(BlockIndex hole) {
 
 BlockIndex BlockTable::find(std::uint64_t size, std::uint64_t alignment) const {
   BlockIndex hole = holes.first_from(blocks, size, 0);
-  // Only an alignment above the granularity can make a hole that is large enough unfit.
+  // A hole that is large enough can only be unfit by an alignment above the granularity.
   while (hole != kNoBlock) {
     const Block& candidate = blocks[hole];
     if (align_up(candidate.offset, alignment) + size <= candidate.end()) break;
@@ -92,7 +92,7 @@ BlockIndex BlockTable::find(std::uint64_t size, std::uint64_t alignment) const {
   return hole;
 }
 
-// Cuts [from, from + size) out of the hole; what is left on either side stays a hole.
+// Cuts [from, from + size) out of the hole; the remainder on either side stays a hole.
 BlockIndex BlockTable::carve(BlockIndex hole, std::uint64_t from, std::uint64_t size) {
   const auto [begin, end] = std::pair(blocks[hole].offset, blocks[hole].end());
   const std::uint64_t to = from + size;
@@ -115,8 +115,8 @@ BlockIndex BlockTable::take(BlockIndex hole, std::uint64_t size, std::uint64_t a
   make_room();
   const BlockIndex taken = carve(hole, align_up(blocks[hole].offset, alignment), size);
   Block& block = blocks[taken];
-  if (static_cast<std::uint32_t>(++births) == 0) ++births;  // generation 0 names no block
-  block.birth = births;
+  if (static_cast<std::uint32_t>(++allocations) == 0) ++allocations;  // generation 0 names no block
+  block.allocation = allocations;
   block.owner = owner;
   block.alignment_log2 = static_cast<std::uint8_t>(std::countr_zero(alignment));
   used += size;
@@ -132,7 +132,7 @@ void BlockTable::release(BlockIndex block) {
       std::tuple(blocks[block].offset, blocks[block].size, blocks[block].prev, blocks[block].next);
   used -= size;
   --blocks_used;
-  blocks[block].birth = 0;
+  blocks[block].allocation = 0;
   const std::uint64_t above = is_hole(next) ? blocks[next].size : 0;
   BlockIndex hole = block;
   if (is_hole(prev)) {
@@ -175,7 +175,7 @@ void BlockTable::slide(BlockIndex block, std::uint64_t to) {
 
 bool BlockTable::live(Slot slot) const {
   return slot.index < blocks.size() && blocks[slot.index].used() &&
-         static_cast<std::uint32_t>(blocks[slot.index].birth) == slot.generation;
+         static_cast<std::uint32_t>(blocks[slot.index].allocation) == slot.generation;
 }
 
 BlockIndex BlockTable::at(Slot slot) const {

@@ -1,10 +1,10 @@
-// BlockTable: the heap's state and its elementary steps. Heap (heap.cpp) adds the words for the user,
-// evict.cpp and compact.cpp the sweeps.
+// BlockTable is the heap's state with its elementary steps. Heap (heap.cpp) adds the public interface and its
+// error messages; evict.cpp and compact.cpp add the sweeps.
 //
-// The blocks form a list in address order that tiles [0, capacity); holes also stand in the index. Blocks no
-// longer needed are kept in a list of spares. Where NDEBUG is not defined, every change is followed by a
-// check of the blocks around it and, once in as many changes as there are blocks, by validate(): constant
-// cost per change on average, so that a debug build stays usable.
+// The blocks form a list in address order that tiles [0, capacity); holes are also in the index. Unused
+// entries are kept in a list of spares. Where NDEBUG is not defined, every change is followed by a check of
+// the blocks around it and, once in as many changes as there are blocks, by validate(). The cost per change
+// is constant on average, so that a debug build stays usable.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,26 @@ namespace terrace {
 struct BlockTable {
   BlockTable(std::uint64_t capacity_bytes, std::uint64_t granularity_bytes);
 
-  /// The smallest hole that takes such a block at its alignment, the lowest of equals, or kNoBlock.
+  /// Returns the smallest hole that holds such a block at its alignment, the lowest among equals, or
+  /// kNoBlock.
   BlockIndex find(std::uint64_t size, std::uint64_t alignment) const;
-  /// Makes a block in use of the hole's first aligned bytes. pre: find() gave the hole.
+  /// Turns the hole's first aligned bytes into a block in use. pre: find() returned the hole.
   BlockIndex take(BlockIndex hole, std::uint64_t size, std::uint64_t alignment, std::uint64_t owner);
   void release(BlockIndex block);
-  /// What may fail for want of memory, before a change that must not: one block can be added after it.
+  /// Reserves memory before a change that must not fail, so that one block can be added afterwards.
   void make_room();
-  /// Moves a block in use down. pre: the hole before it covers [to, its offset)
+  /// Moves a block in use to a lower offset. pre: the hole before it covers [to, its offset)
   void slide(BlockIndex block, std::uint64_t to);
 
   bool live(Slot slot) const;
-  /// Checks that the slot is live.
+  /// Returns the slot's block after checking that the slot is live.
   BlockIndex at(Slot slot) const;
-  Slot slot(BlockIndex block) const { return {block, static_cast<std::uint32_t>(blocks[block].birth)}; }
-  /// The block that holds this byte, or kNoBlock beyond the end. Walks from `near` where that is live and not
-  /// above, else from offset 0.
+  Slot slot(BlockIndex block) const { return {block, static_cast<std::uint32_t>(blocks[block].allocation)}; }
+  /// Returns the block that holds this byte, or kNoBlock beyond the end. It walks from `near` if that is live
+  /// and not above, otherwise from offset 0.
   BlockIndex covering(std::uint64_t offset, Slot near) const;
   std::uint64_t largest_hole() const;
-  /// Why no block of this size can ever be. pre: it is 0 or above the capacity
+  /// Explains why a block of this size can never be allocated. pre: it is 0 or above the capacity
   Error misfit(Bytes size) const;
 
   Result<void> validate() const;
@@ -48,9 +49,9 @@ struct BlockTable {
   std::uint64_t capacity, granularity;
   std::uint64_t used = 0, peak = 0, footprint = 0;
   std::uint64_t blocks_used = 0, hole_count = 0;
-  std::uint64_t births = 0;   ///< allocations so far
-  std::uint64_t changes = 0;  ///< since the last validate() of a debug build
-  bool moving = false;        ///< inside compact's callback: a new block might land where bytes go
+  std::uint64_t allocations = 0;  ///< allocations so far
+  std::uint64_t changes = 0;      ///< since the last validate() of a debug build
+  bool moving = false;  ///< inside compact's callback, where a new block might overlap the destination
 
  private:
   BlockIndex add_after(BlockIndex block, std::uint64_t offset, std::uint64_t size);

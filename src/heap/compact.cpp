@@ -1,11 +1,12 @@
-// Heap::compact: slides blocks together.
+// Heap::compact slides blocks together.
 #include "base/check.hpp"
 #include "heap/block_table.hpp"
 
 namespace terrace {
 namespace {
 
-// A new block could be placed where bytes are being moved to, so none is made while this is in scope.
+// A new block could be placed where bytes are being moved to, so no allocation is allowed while this is in
+// scope.
 class Moving {
  public:
   explicit Moving(BlockTable& table) : table_(table) {
@@ -20,7 +21,7 @@ class Moving {
   BlockTable& table_;
 };
 
-// Where the block would begin if it took the hole below it.
+// Returns where the block would begin if it moved down into the hole below it.
 std::uint64_t lowest_place(const BlockTable& table, const Block& block) {
   if (block.prev == kNoBlock || table.blocks[block.prev].used()) return block.offset;
   const std::uint64_t mask = (std::uint64_t{1} << block.alignment_log2) - 1;
@@ -33,7 +34,7 @@ void Heap::compact(const std::function<bool(Slot, std::uint64_t from, std::uint6
   BlockTable& table = *impl_;
   const Moving moving(table);
   Slot near{};
-  // `move` may free blocks: they are looked up anew by offset, and one that is gone leaves a larger hole.
+  // `move` may free blocks, so blocks are looked up anew by offset; a freed one leaves a larger hole.
   for (std::uint64_t done = 0; done < table.capacity;) {
     const BlockIndex at = table.covering(done, near);
     const Block block = table.blocks[at];
@@ -41,7 +42,7 @@ void Heap::compact(const std::function<bool(Slot, std::uint64_t from, std::uint6
     if (!block.used()) continue;
     const Slot slot = table.slot(at);
     const std::uint64_t to = lowest_place(table, block);
-    table.make_room();  // once bytes have moved, nothing may fail
+    table.make_room();  // reserved now, because nothing may fail once bytes have moved
     const bool moved = to < block.offset && move(slot, block.offset, to, {block.size});
     if (!table.live(slot)) continue;
     if (moved) table.slide(at, to);

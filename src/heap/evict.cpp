@@ -1,4 +1,4 @@
-// Heap::evict_from: makes room at a place the policy chose (003 section III-D, Listing 2).
+// Heap::evict_from makes room at a place that the policy chose (003 section III-D, Listing 2).
 #include <fmt/format.h>
 
 #include "base/check.hpp"
@@ -7,14 +7,14 @@
 namespace terrace {
 namespace {
 
-// One call of evict_from. The callback may change the heap in any way, so nothing of the table is remembered
-// over it but offsets, and a slot that only shortens the walk.
+// A Sweep is one call of evict_from. The callback may change the heap in any way, so only offsets are kept
+// across it, and a slot that merely shortens the walk.
 class Sweep {
  public:
   Sweep(BlockTable& table, std::uint64_t size, const std::function<bool(Slot)>& evict)
-      : table_(table), size_(size), evict_(evict), last_birth_(table.births) {}
+      : table_(table), size_(size), evict_(evict), last_allocation_(table.allocations) {}
 
-  /// Clears a range that begins in [begin, until) and gives the hole it lies in, or 0.
+  /// Clears a range that begins in [begin, until) and returns the size of the hole that contains it, or 0.
   Bytes clear(std::uint64_t begin, std::uint64_t until) {
     Slot near{};
     while (begin < until && size_ <= table_.capacity - begin) {
@@ -31,7 +31,7 @@ class Sweep {
   }
 
  private:
-  // The block in use below this one, which stays when this one goes.
+  // Returns the block in use below this one, which remains when this one is evicted.
   Slot used_before(BlockIndex at) const {
     do {
       at = table_.blocks[at].prev;
@@ -39,10 +39,10 @@ class Sweep {
     return at == kNoBlock ? Slot{} : table_.slot(at);
   }
 
-  // A block made by the callback itself is kept, or eviction could go on for ever.
+  // A block that the callback itself allocated is kept, because eviction might otherwise never end.
   bool remove(BlockIndex at) {
     const Slot slot = table_.slot(at);
-    if (table_.blocks[at].birth > last_birth_ || !evict_(slot)) return false;
+    if (table_.blocks[at].allocation > last_allocation_ || !evict_(slot)) return false;
     check(!table_.live(slot), "the callback of evict_from returned true but did not free the block");
     return true;
   }
@@ -50,7 +50,7 @@ class Sweep {
   BlockTable& table_;
   const std::uint64_t size_;
   const std::function<bool(Slot)>& evict_;
-  const std::uint64_t last_birth_;
+  const std::uint64_t last_allocation_;
 };
 
 }  // namespace

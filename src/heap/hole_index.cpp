@@ -38,7 +38,7 @@ void HoleIndex::insert(Blocks& blocks, BlockIndex hole) {
     Block& node = blocks[*link];
     link = before(node, added) ? &node.right : &node.left;
   }
-  // The new hole takes this place; what stood here is split into what comes before it and after it.
+  // The new hole becomes the root of this subtree, which is split into the holes before it and after it.
   BlockIndex rest = *link;
   *link = hole;
   BlockIndex* lower = &added.left;

@@ -1,4 +1,4 @@
-// HoleIndex: the holes in order of (size, offset), for best fit and for the largest hole.
+// HoleIndex keeps the holes in order of (size, offset), for best fit and for the largest hole.
 //
 // Holes of similar size share a bin; two levels of bitmaps find the next bin that is not empty. Within a bin
 // the holes form a treap, threaded through the blocks themselves, whose priorities are a hash of the block's
@@ -24,21 +24,22 @@ class HoleIndex {
   void insert(Blocks& blocks, BlockIndex hole);
   /// pre: the hole's offset and size are those it was inserted with.
   void erase(Blocks& blocks, BlockIndex hole);
-  /// Gives the hole a new place; cheap when it is alone in its bin and stays there.
+  /// Changes the hole's offset and size, which is cheap when it is alone in its bin and stays there.
   void change(Blocks& blocks, BlockIndex hole, std::uint64_t offset, std::uint64_t size);
 
-  /// The first hole that is not below (size, offset) in the order, or kNoBlock.
+  /// Returns the first hole that is not below (size, offset) in the order, or kNoBlock.
   BlockIndex first_from(const Blocks& blocks, std::uint64_t size, std::uint64_t offset) const;
-  /// The last hole in the order, or kNoBlock.
+  /// Returns the last hole in the order, or kNoBlock.
   BlockIndex largest(const Blocks& blocks) const;
 
-  /// As many bins for each doubling of the size. pre: size > 0
+  /// Returns the bin of a size; each power of two is divided into equally many bins. pre: size > 0
   static unsigned bin_of(std::uint64_t size) {
     const unsigned exponent = static_cast<unsigned>(std::bit_width(size)) - 1;
     const std::uint64_t leading = size << (63 - exponent) << 1 >> (64 - kPerOctaveLog2);
     return (exponent << kPerOctaveLog2) + static_cast<unsigned>(leading);
   }
-  static std::uint32_t priority(BlockIndex hole) { return hole * 2654435769u; }  // odd: no two are equal
+  // The factor is odd, so all priorities are distinct.
+  static std::uint32_t priority(BlockIndex hole) { return hole * 2654435769u; }
   BlockIndex root(unsigned bin) const { return roots_[bin]; }
   bool marked(unsigned bin) const { return (words_[bin / 64] >> (bin % 64) & 1) != 0; }
 
@@ -48,8 +49,8 @@ class HoleIndex {
   unsigned next_marked(unsigned bin) const;  // kBins when there is none
 
   std::array<BlockIndex, kBins> roots_;
-  std::array<std::uint64_t, kBins / 64> words_{};  // bit per bin: it has holes
-  std::uint64_t summary_ = 0;                      // bit per word: it is not zero
+  std::array<std::uint64_t, kBins / 64> words_{};  // a bit per bin that has holes
+  std::uint64_t summary_ = 0;                      // a bit per word that is not zero
 };
 
 }  // namespace terrace

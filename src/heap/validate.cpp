@@ -1,4 +1,5 @@
-// BlockTable::validate: every invariant, recounted from the list of blocks without the steps that keep it.
+// BlockTable::validate checks every invariant by recounting from the list of blocks, independently of the
+// code that maintains it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,13 +17,13 @@ Error broken(const char* invariant, std::uint64_t offset) {
                       invariant)};
 }
 
-// What the list says.
+// The counters as recounted from the list.
 struct Recount {
   std::uint64_t used = 0, blocks_used = 0, holes = 0;
   std::uint64_t highest = 0;  // the end of the highest block in use
   std::uint64_t largest = 0;  // the size of the largest hole
-  std::vector<bool> listed;   // by index: it is in the list
-  std::vector<bool> hole;     // by index: and it is a hole
+  std::vector<bool> listed;   // whether a block, by index, is in the list
+  std::vector<bool> hole;     // whether it also is a hole
 };
 
 Result<void> check_block(const BlockTable& table, const Block& block) {
@@ -31,7 +32,7 @@ Result<void> check_block(const BlockTable& table, const Block& block) {
   if (block.size % table.granularity != 0) return fail("a block's size is not a multiple of the granularity");
   if (block.size > table.capacity - block.offset) return fail("a block reaches beyond the capacity");
   if (!block.used()) return {};
-  if (block.birth > table.births) return fail("a block was born in the future");
+  if (block.allocation > table.allocations) return fail("a block has the number of a later allocation");
   if (block.alignment_log2 >= 63 || block.offset % (std::uint64_t{1} << block.alignment_log2) != 0)
     return fail("a block has lost its alignment");
   return {};
@@ -50,7 +51,7 @@ void count(Recount& recount, const Block& block, BlockIndex at) {
   }
 }
 
-// The list tiles [0, capacity).
+// Checks that the list tiles [0, capacity).
 Result<Recount> recount_list(const BlockTable& table) {
   Recount recount;
   recount.listed.resize(table.blocks.size());
@@ -87,7 +88,7 @@ Result<void> check_counters(const BlockTable& table, const Recount& recount) {
   return {};
 }
 
-// Every block of the table is either in the list or spare.
+// Checks that every block of the table is either in the list or spare.
 Result<void> check_spares(const BlockTable& table, std::vector<bool> known) {
   for (BlockIndex at = table.spare; at != kNoBlock; at = table.blocks[at].next) {
     if (at >= known.size() || known[at]) return broken("the list of spares is tangled", 0);
@@ -98,7 +99,7 @@ Result<void> check_spares(const BlockTable& table, std::vector<bool> known) {
   return {};
 }
 
-// Every hole of the list stands in the index once, in its bin, in order.
+// Checks that every hole of the list is in the index once, in its bin and in order.
 class IndexCheck {
  public:
   IndexCheck(const BlockTable& table, const Recount& recount) : table_(table), awaited_(recount.hole) {}
@@ -119,10 +120,10 @@ class IndexCheck {
   using Key = std::pair<std::uint64_t, std::uint64_t>;
   struct Visit {
     BlockIndex at;
-    Key low, high;  // what stands above allows only keys between these
+    Key low, high;  // the nodes above allow only keys between these
   };
 
-  // Without recursion: the depth is only bounded while the index is sound.
+  // There is no recursion, because the depth is bounded only while the index is sound.
   Result<void> check_bin(unsigned bin, BlockIndex root) {
     std::vector<Visit> open{{root, {0, 0}, {~std::uint64_t{0}, 0}}};
     while (!open.empty()) {
@@ -162,7 +163,7 @@ class IndexCheck {
 Result<void> BlockTable::validate() const {
   const auto recount = recount_list(*this);
   if (!recount) return recount.error();
-  // The counters come after the index: they ask it for the largest hole.
+  // The counters come after the index, because they ask it for the largest hole.
   if (auto sound = IndexCheck(*this, *recount).run(); !sound) return sound;
   if (auto sound = check_spares(*this, recount->listed); !sound) return sound;
   return check_counters(*this, *recount);

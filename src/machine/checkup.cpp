@@ -11,10 +11,10 @@ namespace {
 
 using namespace literals;
 
-// Enough to cover a few dozen requests, little enough for a second on an ordinary disk.
+// The sample covers a few dozen requests and takes about a second on an ordinary disk.
 constexpr Bytes kDiskSample = 256_MiB;
 constexpr Seconds kDiskPatience{2};
-// What a file tier registers with the kernel for its requests in flight.
+// A file tier registers about this much memory with the kernel for its requests in flight.
 constexpr Bytes kMemlockWanted = 256_MiB;
 
 Check ok(std::string name, std::string found) {
@@ -68,7 +68,7 @@ Check check_instructions(const InstructionSets& sets) {
 Check check_memory(const Computer& computer) {
   const auto& [total, available] = computer.memory;
   const std::string found = fmt::format("{}, {} available", readable(total), readable(available));
-  // Anything else than a group's folder is the kernel's own figure, which moves between two readings.
+  // Without a control group the source is the kernel's own figure, which changes between two readings.
   if (!computer.usable_memory.source.starts_with('/')) return ok("memory", found);
   return limited("memory",
                  fmt::format("{}, but the control group at {} leaves {}", found,

@@ -1,7 +1,7 @@
-// Checkup: what this computer offers to Terrace, judged item by item.
+// The checkup judges item by item what this computer offers to Terrace.
 //
-// look_at() gathers facts, check_up() judges them; both return plain data, so that a program can act on them
-// without reading text. Thread-safe.
+// look_at_computer() gathers facts and check_up() judges them; both return plain data, so that a program can
+// act on them without parsing text. Both are thread-safe.
 #pragma once
 
 #include <filesystem>
@@ -27,7 +27,7 @@ struct Computer {
   bool kernels_built = false;  ///< this build can train networks
   HugePages huge_pages;
   Uring uring;
-  std::optional<Bytes> memlock;  ///< empty = unlimited
+  std::optional<Bytes> memlock;  ///< no value means unlimited
   std::filesystem::path folder;
   Result<StorageFeatures> storage{StorageFeatures{}};
   Result<DiskSpeed> disk{DiskSpeed{}};
@@ -38,23 +38,23 @@ struct Computer {
 enum class CheckStatus {
   ok,
   limited,  ///< works, but less well than it could
-  missing,  ///< not there; what needs it is off or takes a slower way
+  missing,  ///< absent; features that need it are off or slower
 };
 
 std::string_view to_string(CheckStatus status);
 
 struct Check {
-  std::string name;  ///< stable: a key in JSON
+  std::string name;  ///< a key in JSON, so it does not change between versions
   CheckStatus status = CheckStatus::ok;
   std::string found;
-  std::string advice;  ///< what to do about it; empty where all is well
+  std::string advice;  ///< what the user can do about it; empty where the item is ok
 };
 
-/// Takes a second or two for the disk; `progress` is told how far that is. A folder that cannot be used is a
-/// fact too, found in `storage`.
+/// Measures the disk for a second or two, which `progress` follows. A folder that cannot be used is not an
+/// error here: `storage` says so.
 Computer look_at_computer(const std::filesystem::path& folder, const Progress& progress);
 
-/// One check per item, always the same items in the same order.
+/// Returns one check per item, always the same items in the same order.
 std::vector<Check> check_up(const Computer& computer);
 
 }  // namespace terrace

@@ -1,4 +1,4 @@
-// The keys of docs/formats/machine.md, for the side that writes and the side that reads.
+// The keys of docs/formats/machine.md, which the writer and the reader share.
 #pragma once
 
 #include <string_view>

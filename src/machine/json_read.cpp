@@ -9,7 +9,7 @@
 namespace terrace {
 namespace {
 
-/// A number as it is, or text with a unit for those who write by hand.
+/// Reads a plain number, or text with a unit in files that are written by hand.
 template <class Value, class Number, class Parse>
 void read_quantity(const JsonValue& json, Value& value, Number number, Parse parse) {
   if (!json.json().is_string()) {
@@ -42,13 +42,13 @@ void read(const JsonValue& json, Seconds& value) {
 }
 void read(const JsonValue& json, std::optional<double>& value) { value = json.number(); }
 
-/// Reads a key where it is there; else the value stays as it is.
+/// Reads an optional key; without it the value stays as it is.
 template <class Value>
 void read_if(const JsonObject& object, std::string_view key, Value& value) {
   if (const auto found = object.find(key)) read(*found, value);
 }
 
-/// One element for each of an array.
+/// Reads one element for each entry of an array.
 template <class Element, class Read>
 void read_all(const JsonValue& json, std::vector<Element>& elements, Read read_one) {
   const std::size_t size = json.size();
@@ -118,7 +118,7 @@ Compute read_compute(const JsonValue& json) {
   return compute;
 }
 
-/// Another format or version may have other keys: those two are looked at first.
+/// Another format or version may have other keys, so these two are checked first.
 void require_format(const JsonValue& json) {
   if (!json.json().is_object()) return;
   const auto format = json.json().find("format"), version = json.json().find("version");

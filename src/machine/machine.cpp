@@ -10,14 +10,14 @@ namespace {
 
 Seconds time_of(const SizedRate& point) { return point.size / point.rate; }
 
-/// On the line through two points.
+/// Interpolates on the line through two points.
 Seconds on_line(const SizedRate& a, const SizedRate& b, Bytes size) {
   const double x = static_cast<double>(size.count), xa = static_cast<double>(a.size.count),
                xb = static_cast<double>(b.size.count);
   return time_of(a) + (time_of(b) - time_of(a)) * ((x - xa) / (xb - xa));
 }
 
-/// What a transfer costs whatever its size shows in the first two points. It is never less than nothing.
+/// The first two points show the fixed cost of a transfer, which is never negative.
 Seconds below_first(const std::vector<SizedRate>& rates, Bytes size) {
   const Seconds in_proportion = size / rates[0].rate;
   if (rates.size() == 1) return in_proportion;

@@ -1,5 +1,5 @@
-// The machines of the papers, one function each. Figures that a paper gives are named with their place in it;
-// what is derived or assumed is said so in the machine's source.
+// The machines of the papers, one function each. Figures from a paper are cited with their place in it; the
+// machine's `source` says what is derived or assumed.
 #pragma once
 
 #include <string>
@@ -20,16 +20,16 @@ std::vector<Preset> gpu();
 
 constexpr BytesPerSecond gb_per_second(double gigabytes) { return {gigabytes * 1e9}; }
 
-/// How a link shares the machine with others.
+/// How much a busy link slows kernels and the opposite link.
 struct Sharing {
   double both_ways = 1;
   double compute_loss = 0;
   unsigned threads = 1;
 };
 
-/// A copy reads its source and writes its destination at once: the slower of the two is its rate.
+/// A copy reads its source and writes its destination at once, so its rate is the slower of the two.
 Link copy_link(const Machine& machine, TierId from, TierId to, Sharing sharing);
-/// The same rate less what every transfer costs on top, at sizes from 64 KiB to 16 MiB.
+/// Returns the effective rates at sizes from 64 KiB to 16 MiB when every transfer has a fixed overhead.
 std::vector<SizedRate> rates_with_overhead(BytesPerSecond rate, Seconds overhead);
 
 }  // namespace terrace::presets

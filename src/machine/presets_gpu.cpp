@@ -1,4 +1,4 @@
-// Graphics processors whose slow tier is the host's memory: 001 section 7, 002 Table 4.2, and our own.
+// GPUs whose slow tier is the host's memory: 001 section 7, 002 Table 4.2, and one that was measured.
 #include "machine/presets.hpp"
 
 namespace terrace::presets {
@@ -7,12 +7,12 @@ namespace {
 using namespace literals;
 
 constexpr TierId kDevice{0}, kHost{1};
-/// What a copy costs on top: starting it and its way over PCIe.
+/// Starting a copy and its latency over PCIe take about this long.
 constexpr Seconds kCopyOverhead{10e-6};
-/// What cudaMalloc aligns to.
+/// cudaMalloc aligns to this.
 constexpr Bytes kDeviceGranularity{256};
 
-/// Kernels reach the device's memory alone.
+/// Kernels can use only the device's memory.
 std::vector<MachineTier> tiers(Bytes device, double device_rate, Bytes host, double host_rate) {
   MachineTier fast, slow;
   fast.name = "device";
@@ -28,7 +28,7 @@ std::vector<MachineTier> tiers(Bytes device, double device_rate, Bytes host, dou
   return {std::move(fast), std::move(slow)};
 }
 
-/// The copy engines take nothing from kernels but their share of the device's memory.
+/// The copy engines slow kernels only by their share of the device's memory bandwidth.
 void add_links(Machine& machine, const std::vector<SizedRate>& in, const std::vector<SizedRate>& out,
                double both_ways) {
   const auto link = [&](TierId from, TierId to, const std::vector<SizedRate>& rates) {

@@ -1,4 +1,4 @@
-// A server of two sockets whose second one's memory plays the slow tier: 000.
+// A server of two sockets, on which the remote socket's memory is the slow tier (000).
 #include "machine/presets.hpp"
 
 namespace terrace::presets {

@@ -8,10 +8,10 @@ using namespace literals;
 
 constexpr TierId kDram{0}, kPmm{1};
 
-/// Two fused multiply-add units of 16 lanes in each core.
+/// Each core has two fused multiply-add units of 16 lanes.
 constexpr double kAvx512FlopsPerCycle = 2 * 16 * 2;
 
-/// One socket, one thread on each core.
+/// The compute of one socket with one thread on each core.
 Compute avx512(const char* name, unsigned cores, double gigahertz) {
   return {name, cores, cores * kAvx512FlopsPerCycle * gigahertz * 1e9};
 }
@@ -26,14 +26,14 @@ MachineTier memory(const char* name, Bytes capacity, double read, double write, 
   return tier;
 }
 
-/// What the cheapest modules cost, in dollars for a gigabyte (001 Table 2).
+/// Sets the prices of the cheapest modules, in dollars per gigabyte (001 Table 2).
 void add_prices(Machine& machine) {
   for (MachineTier& tier : machine.tiers) tier.price = tier.name.starts_with("dram") ? 16.61 : 7.85;
 }
 
-/// Few threads write at full rate, reading takes more (001 section 2.2, 003 section V); as many cores are
-/// taken from the kernels, which is why 001 section 7 found copying beside them of little use. Both
-/// directions load the same modules.
+/// A few threads write at the full rate, while reading takes more (001 section 2.2, 003 section V). Kernels
+/// lose as many cores, which is why 001 section 7 found that asynchronous copies gain little. Both directions
+/// load the same modules.
 constexpr unsigned kWriters = 4, kReaders = 8;
 constexpr double kBothWays = 0.5;
 
@@ -95,11 +95,11 @@ Machine sentinel() {
 }
 
 Machine deeptm() {
-  // Four modules of each kind, where 002 chapter 7 has six.
+  // This machine has four modules of each kind, where 002 chapter 7 has six.
   constexpr double kModules = 4.0 / 6.0, kDramWrite = 80 * kModules;
   // 004 section II-A: DRAM writes large buffers more than seven times as fast.
   constexpr double kPmmWrite = kDramWrite / 7;
-  // 004 Fig. 1a: of one page.
+  // 004 Fig. 1a gives the times of one page.
   constexpr Bytes kPage = 4_KiB;
   constexpr Seconds kPageRead{5.57e-6}, kPageWrite{14.49e-6};
   Machine machine;
@@ -113,7 +113,7 @@ Machine deeptm() {
                    memory("pmm", 512_GB, 39 * kModules, kPmmWrite, 5570)};
   machine = finished(std::move(machine));
   for (Link& link : machine.links) {
-    // Large buffers alone reach the full rate (004 Fig. 1b).
+    // Only large buffers reach the full rate (004 Fig. 1b).
     link.rates[0].size = 1_GiB;
     link.rates.insert(link.rates.begin(), {kPage, kPage / (link.to == kPmm ? kPageWrite : kPageRead)});
   }

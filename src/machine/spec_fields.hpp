@@ -1,4 +1,6 @@
-// The one table of a spec's options: reading, printing and every message about options follow it.
+// The tables of the kinds of tiers and of their options, which the parser, the printer and every message
+// about specs use. A new kind is one row here, beside its value of TierKind and its opener in
+// tiers/kinds.hpp.
 #pragma once
 
 #include <array>
@@ -10,10 +12,35 @@
 
 namespace terrace::spec {
 
-constexpr std::array kKinds{TierKind::dram, TierKind::numa,     TierKind::dax,
-                            TierKind::file, TierKind::emulated, TierKind::fake};
+/// What stands between the kind and the size of a spec.
+enum class Where { nothing, nodes, path };
 
-constexpr bool has_path(TierKind kind) { return kind == TierKind::dax || kind == TierKind::file; }
+struct KindInfo {
+  TierKind kind;
+  std::string_view name;
+  Where where;
+  std::string_view example;  ///< quoted in messages
+};
+
+/// One row for each kind, in the order of TierKind.
+inline constexpr std::array kKinds{
+    KindInfo{TierKind::dram, "dram", Where::nothing, "dram:8GiB"},
+    KindInfo{TierKind::numa, "numa", Where::nodes, "numa:1:8GiB or numa:0*3+1:8GiB"},
+    KindInfo{TierKind::dax, "dax", Where::path, "dax:/mnt/pmem/terrace:64GiB"},
+    KindInfo{TierKind::file, "file", Where::path, "file:/data/spill:200GiB"},
+    KindInfo{TierKind::emulated, "emulated", Where::nothing,
+             "emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns"},
+    KindInfo{TierKind::fake, "fake", Where::nothing, "fake:1MiB"},
+};
+
+/// Returns the kind's row, or nullptr for a value that is no kind.
+constexpr const KindInfo* find(TierKind kind) {
+  for (const KindInfo& info : kKinds) {
+    if (info.kind == kind) return &info;
+  }
+  return nullptr;
+}
+constexpr Where where_of(TierKind kind) { return find(kind) != nullptr ? find(kind)->where : Where::nothing; }
 
 /// What an option sets. A flag is written `name`, anything else `name=value`.
 using Field = std::variant<bool TierSpec::*, unsigned TierSpec::*, Bytes TierSpec::*,
@@ -23,7 +50,7 @@ struct Option {
   std::string_view name;
   Field field;
   unsigned kinds;     ///< one bit per kind
-  unsigned most = 0;  ///< counts only: 1..most
+  unsigned most = 0;  ///< for counts only, which are in 1..most
 
   constexpr bool valid_for(TierKind kind) const { return kinds >> static_cast<unsigned>(kind) & 1u; }
 };
@@ -34,8 +61,8 @@ constexpr unsigned kMemoryKinds = bits(TierKind::dram, TierKind::numa, TierKind:
 constexpr unsigned kPathKinds = bits(TierKind::dax, TierKind::file);
 constexpr unsigned kPacedKinds = bits(TierKind::file, TierKind::emulated);
 
-/// In the order they are printed.
-constexpr std::array kOptions{
+/// The options in the order in which they are printed.
+inline constexpr std::array kOptions{
     Option{"read", &TierSpec::read_rate, kPacedKinds},
     Option{"write", &TierSpec::write_rate, kPacedKinds},
     Option{"latency", &TierSpec::latency, bits(TierKind::emulated)},

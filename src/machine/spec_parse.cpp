@@ -19,27 +19,11 @@ constexpr unsigned kMostNode = 1023, kMostWeight = 1000;
 
 Error bad(std::string message) { return {ErrorCode::invalid_argument, std::move(message)}; }
 
-std::string_view example(TierKind kind) {
-  switch (kind) {
-    case TierKind::dram:
-      return "dram:8GiB";
-    case TierKind::numa:
-      return "numa:1:8GiB or numa:0*3+1:8GiB";
-    case TierKind::dax:
-      return "dax:/mnt/pmem/terrace:64GiB";
-    case TierKind::file:
-      return "file:/data/spill:200GiB";
-    case TierKind::emulated:
-      return "emulated:64GiB,read=39GB/s,write=13GB/s,latency=304ns";
-    case TierKind::fake:
-      return "fake:1MiB";
-  }
-  return {};
-}
+std::string_view example(TierKind kind) { return spec::find(kind)->example; }
 
 // ---- The kind
 
-// How many letters have to be typed differently to get from one word to the other.
+// Returns the Levenshtein distance of two words.
 unsigned edit_distance(std::string_view a, std::string_view b) {
   std::vector<unsigned> row(b.size() + 1);
   std::iota(row.begin(), row.end(), 0u);
@@ -57,8 +41,8 @@ unsigned edit_distance(std::string_view a, std::string_view b) {
 
 Error unknown_kind(std::string_view word) {
   std::vector<std::string_view> names;
-  for (const TierKind kind : spec::kKinds) names.push_back(to_string(kind));
-  // The distance is quadratic, and nobody means `dram` by a page of text.
+  for (const spec::KindInfo& kind : spec::kKinds) names.push_back(kind.name);
+  // Long text is cut, because computing the distance takes quadratic time.
   const std::string_view start = word.substr(0, 32);
   const auto closest = *std::min_element(names.begin(), names.end(), [&](auto a, auto b) {
     return edit_distance(start, a) < edit_distance(start, b);
@@ -69,8 +53,8 @@ Error unknown_kind(std::string_view word) {
 }
 
 Result<TierKind> read_kind(std::string_view word) {
-  for (const TierKind kind : spec::kKinds) {
-    if (word == to_string(kind)) return kind;
+  for (const spec::KindInfo& kind : spec::kKinds) {
+    if (word == kind.name) return kind.kind;
   }
   return unknown_kind(word);
 }
@@ -81,13 +65,13 @@ struct Parts {
   std::string_view where, size, options;
 };
 
-// The text behind `colon` as size and options. The size ends at the first comma.
+// Splits the text behind `colon` into size and options. The size ends at the first comma.
 Parts split_at(std::string_view text, std::size_t colon) {
   const std::size_t comma = std::min(text.find(',', colon), text.size());
   return {text.substr(0, colon), text.substr(colon + 1, comma - colon - 1), text.substr(comma)};
 }
 
-// A path may hold colons and commas, so the size is the last `:SIZE` that can be read.
+// A path may hold colons and commas, so the size is the last `:SIZE` that parses.
 std::optional<Parts> split_path(std::string_view text) {
   for (std::size_t colon = text.rfind(':'); colon != text.npos; colon = text.rfind(':', colon - 1)) {
     const Parts parts = split_at(text, colon);
@@ -101,7 +85,7 @@ Result<Parts> split(TierKind kind, std::string_view spec, std::string_view rest)
   const auto missing = [&](std::string_view what) {
     return bad(fmt::format("'{}' has no {}: write it like {}", spec, what, example(kind)));
   };
-  if (spec::has_path(kind)) {
+  if (spec::where_of(kind) == spec::Where::path) {
     const auto parts = split_path(rest);
     if (!parts) return missing("size that can be read");
     if (parts->where.empty()) return missing("path");
@@ -109,7 +93,7 @@ Result<Parts> split(TierKind kind, std::string_view spec, std::string_view rest)
       return bad(fmt::format("the path of '{}' holds a zero byte", spec));
     return *parts;
   }
-  if (kind == TierKind::numa) {
+  if (spec::where_of(kind) == spec::Where::nodes) {
     const std::size_t colon = rest.find(':');
     if (colon == rest.npos) return missing("list of nodes followed by a size");
     const Parts parts = split_at(rest, colon);
@@ -276,8 +260,8 @@ Result<TierSpec> parse_tier_spec(std::string_view text) {
   const auto capacity = read_capacity(parts->size);
   if (!capacity) return capacity.error();
   spec.capacity = *capacity;
-  if (spec::has_path(*kind)) spec.path = parts->where;
-  if (*kind == TierKind::numa) {
+  if (spec::where_of(*kind) == spec::Where::path) spec.path = parts->where;
+  if (spec::where_of(*kind) == spec::Where::nodes) {
     auto nodes = read_nodes(parts->where);
     if (!nodes) return nodes.error();
     spec.nodes = std::move(*nodes);

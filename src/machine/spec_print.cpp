@@ -19,7 +19,7 @@ std::string node_list(const std::vector<NodeWeight>& nodes) {
   return text;
 }
 
-// Options at their default are left out: the text is canonical.
+// Options at their default are omitted, so that the text is canonical.
 std::string option_text(const spec::Option& option, const TierSpec& spec) {
   return std::visit(
       [&](auto field) {
@@ -33,27 +33,14 @@ std::string option_text(const spec::Option& option, const TierSpec& spec) {
 }  // namespace
 
 std::string_view to_string(TierKind kind) {
-  switch (kind) {
-    case TierKind::dram:
-      return "dram";
-    case TierKind::numa:
-      return "numa";
-    case TierKind::dax:
-      return "dax";
-    case TierKind::file:
-      return "file";
-    case TierKind::emulated:
-      return "emulated";
-    case TierKind::fake:
-      return "fake";
-  }
-  return "unknown";
+  const spec::KindInfo* info = spec::find(kind);
+  return info != nullptr ? info->name : "unknown";
 }
 
 std::string to_string(const TierSpec& spec) {
   std::string text{to_string(spec.kind)};
-  if (spec::has_path(spec.kind)) text += ":" + spec.path;
-  if (spec.kind == TierKind::numa) text += ":" + node_list(spec.nodes);
+  if (spec::where_of(spec.kind) == spec::Where::path) text += ":" + spec.path;
+  if (spec::where_of(spec.kind) == spec::Where::nodes) text += ":" + node_list(spec.nodes);
   text += ":" + to_string(spec.capacity);
   for (const spec::Option& option : spec::kOptions) {
     if (option.valid_for(spec.kind)) text += option_text(option, spec);

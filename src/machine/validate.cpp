@@ -13,10 +13,10 @@ namespace {
 
 using namespace literals;
 
-/// As much as a spec may ask for.
+/// A tier spec accepts at most this much, too.
 constexpr Bytes kMost = 1024_TiB * 1024;
 
-/// What is wrong, or nothing.
+/// A complaint says what is wrong; nothing means that all is well.
 using Complaint = std::optional<std::string>;
 
 template <class... Arguments>
@@ -97,7 +97,7 @@ Complaint in_rates(const std::vector<SizedRate>& rates) {
   return {};
 }
 
-/// Of a link, or of one number of its threads.
+/// Checks the figures that a link and each of its ThreadedRates share.
 Complaint in_copying(const auto& copying) {
   if (!(copying.compute_loss >= 0 && copying.compute_loss <= 1))
     return complain("compute_loss is {}, not a share from 0 to 1", copying.compute_loss);

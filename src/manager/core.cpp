@@ -38,9 +38,9 @@ Result<ObjectId> ManagerCore::create(Lock& lock, Bytes size) {
                     "split the object",
                     readable(size), readable(largest))};
   }
-  Regions regions_now = verbs(lock);
+  Regions regions_now = make_regions(lock);
   Result<Region> region = policy->place(regions_now, size);
-  for (Patience patience(*this); !region && patience.wait(lock, region.error());) {
+  for (BoundedWait bounded_wait(*this); !region && bounded_wait.wait(lock, region.error());) {
     region = policy->place(regions_now, size);
   }
   if (!region) return region.error();
@@ -60,14 +60,14 @@ ObjectId ManagerCore::adopt(Regions& regions_now, Bytes size, Region region) {
   try {
     policy->created(regions_now, id);
   } catch (...) {
-    end_now(id, objects[id]);  // nobody knows its name
+    end_now(id, objects[id]);  // its id was not returned to anyone
     throw;
   }
   return id;
 }
 
 Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
-  std::optional<Patience> patience;
+  std::optional<BoundedWait> bounded_wait;
   while (true) {
     Object* object = objects.find(id);
     if (object == nullptr || object->retired || object->ending) {
@@ -82,14 +82,14 @@ Result<Pin> ManagerCore::pin(Lock& lock, ObjectId id, Access access) {
     } else if (addressable) {
       return take_pin(lock, id, *object, primary, access);
     } else if (const Result<void> fetched = fetch(lock, id, access); !fetched) {
-      if (!patience) patience.emplace(*this);
-      if (!patience->wait(lock, fetched.error())) return fetched.error();
+      if (!bounded_wait) bounded_wait.emplace(*this);
+      if (!bounded_wait->wait(lock, fetched.error())) return fetched.error();
     }
   }
 }
 
 Result<void> ManagerCore::fetch(Lock& lock, ObjectId id, Access access) {
-  Regions regions_now = verbs(lock);
+  Regions regions_now = make_regions(lock);
   Result<void> fetched = policy->fetch(regions_now, id, access);
   Object* object = objects.find(id);
   const bool settled = object != nullptr && object->copy == nullptr && !object->writer && !object->ending;
@@ -111,7 +111,7 @@ Pin ManagerCore::take_pin(Lock& lock, ObjectId id, Object& object, RegionEntry& 
     object.writer = true;
     primary.version = ++object.version;
   }
-  Regions regions_now = verbs(lock);
+  Regions regions_now = make_regions(lock);
   try {
     policy->touched(regions_now, id, access);
   } catch (...) {
@@ -202,7 +202,7 @@ std::shared_ptr<ObjectCopy> ManagerCore::start(RegionId to, RegionId from, Prior
   copy->version = source.version;
   copy->background = priority == Priority::background;
   target.version = 0;
-  // The target's padding may be overwritten, which spares a disk the reading of its last block.
+  // The target's padding may be overwritten, so that a disk need not read its last block first.
   copy->transfer = mover->start(
       {Move{extent(from, object.size), extent(to, heaps[target.tier.index].size(target.slot))}}, priority);
   if (observer != nullptr) observer->copying(target.object, source.tier, target.tier);
@@ -214,13 +214,15 @@ std::shared_ptr<ObjectCopy> ManagerCore::start(RegionId to, RegionId from, Prior
 
 void ManagerCore::wait(Lock& lock, const std::shared_ptr<ObjectCopy>& given) {
   if (given->finished) return;
-  const std::shared_ptr<ObjectCopy> copy = given;  // the object may drop its own while the lock is released
+  const std::shared_ptr<ObjectCopy> copy =
+      given;  // the object may release its own reference while the lock is released
   const Clock::Time began = steady_clock().now();
   if (copy->background) {
     wait_for_transfer(lock, *copy);
     finish(lock, copy);
   } else {
-    // Its starter finishes it and goes on under the same lock, so that no other thread comes in between.
+    // The thread that started the copy finishes it and continues under the same lock, so that no other thread
+    // intervenes.
     while (!copy->finished) wait_for_release(lock);
   }
   waited += steady_clock().now() - began;
@@ -231,7 +233,7 @@ void ManagerCore::wait_for_transfer(Lock& lock, ObjectCopy& copy) {
   try {
     copy.transfer.wait();
   } catch (const std::exception&) {
-    // finish() meets the same error again and takes note of it.
+    // finish() meets the same error again and records it.
   }
   lock.lock();
 }
@@ -261,7 +263,7 @@ void ManagerCore::finish(Lock& lock, const std::shared_ptr<ObjectCopy>& copy) {
   if (object.ending) {
     end(copy->object, object);
   } else if (copy->background) {
-    Regions regions_now = verbs(lock);
+    Regions regions_now = make_regions(lock);
     policy->copied(regions_now, copy->object, copy->to);
   }
   notify();
@@ -272,7 +274,7 @@ void ManagerCore::wait_for_all(Lock& lock) {
   for (const std::shared_ptr<ObjectCopy>& copy : now) wait(lock, copy);
 }
 
-bool Patience::wait(ManagerCore::Lock& lock, const Error& why) {
+bool BoundedWait::wait(ManagerCore::Lock& lock, const Error& why) {
   const bool final = why.code != ErrorCode::tier_full && why.code != ErrorCode::pinned;
   if (final || left_ == 0 || core_.in_flight.empty()) return false;
   --left_;
@@ -285,7 +287,7 @@ void ManagerCore::reap(Lock& lock) {
     const std::shared_ptr<ObjectCopy> copy = in_flight[i];
     if (copy->background && copy->transfer.done()) {
       finish(lock, copy);
-      i = 0;  // the policy may have started or ended others
+      i = 0;  // start over, because the policy may have started or ended other copies
     } else {
       ++i;
     }

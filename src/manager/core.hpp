@@ -1,8 +1,9 @@
-// The manager's state, shared by its two faces: Manager for applications and Regions for policies.
+// ManagerCore is the manager's state, which its two interfaces share: Manager for applications and Regions
+// for policies.
 //
-// Everything here is guarded by `mutex`, which is never held while bytes move (but see compact). A copy in
-// progress is an ObjectCopy; whoever finds it complete first takes note of it: the thread that waited for it,
-// or the next that enters.
+// `mutex` guards everything here and is never held while bytes move, except in compact. A copy in progress is
+// an ObjectCopy; the first thread that finds it complete records the outcome: one that waited for it, or the
+// next that takes the lock.
 #pragma once
 
 #include <condition_variable>
@@ -18,11 +19,11 @@
 
 namespace terrace {
 
-/// One object's contents on their way to one of its secondaries.
+/// An ObjectCopy is a copy of one object's contents to one of its secondaries.
 struct ObjectCopy {
   ObjectId object;
   RegionId from, to;
-  std::uint64_t version = 0;  ///< of the contents that travel
+  std::uint64_t version = 0;  ///< version of the contents that are copied
   bool background = false;
   bool finished = false;
   std::exception_ptr error;
@@ -39,11 +40,11 @@ struct RegionEntry {
   bool addressable;
   ObjectId object;  ///< meaningful while `linked`
   bool linked = false;
-  RegionId sibling;           ///< the ring of one object's regions
-  std::uint64_t version = 0;  ///< of the contents it holds; 0 = none
+  RegionId sibling;           ///< the next region in the ring of one object's regions
+  std::uint64_t version = 0;  ///< version of the contents it holds; 0 = none
 };
 
-/// A heap's blocks carry the name of the region they are.
+/// The owner of a heap's block is the id of its region.
 inline std::uint64_t pack(RegionId id) { return std::uint64_t{id.generation} << 32 | id.index; }
 inline RegionId region_of(const Heap& heap, Slot slot) {
   const std::uint64_t owner = heap.owner(slot);
@@ -55,11 +56,11 @@ struct Object {
 
   Bytes size;
   RegionId primary;
-  std::uint64_t version = 1;  ///< of its contents; each write makes a new one
+  std::uint64_t version = 1;  ///< version of its contents; each write makes a new one
   std::uint32_t readers = 0;
   bool writer = false;
-  bool retired = false;  ///< by hint: no more pins. The policy decides when its regions go.
-  bool ending = false;   ///< regions go as soon as pins and copies let go
+  bool retired = false;  ///< by hint: pins are refused, and the policy decides when its regions are freed
+  bool ending = false;   ///< its regions are freed as soon as no pin or copy uses them
   std::shared_ptr<ObjectCopy> copy;
 
   bool pinned() const { return readers > 0 || writer; }
@@ -77,22 +78,22 @@ struct ManagerCore {
   SlotMap<ObjectId, Object> objects;
   SlotMap<RegionId, RegionEntry> regions;
   RegionObserver* observer = nullptr;
-  std::unique_ptr<Policy> policy;  // may hold regions, so it goes before them
+  std::unique_ptr<Policy> policy;  // may hold regions, so it is destroyed before them
   std::unique_ptr<Mover> mover;
-  std::vector<std::shared_ptr<ObjectCopy>> in_flight;  // before the mover goes, its transfers do
+  std::vector<std::shared_ptr<ObjectCopy>> in_flight;  // destroyed before the mover
 
   std::uint64_t copies = 0, evictions = 0, promotions = 0, failed_copies = 0;
   std::string last_failure;
   Seconds waited{0};
 
   using Lock = std::unique_lock<std::mutex>;
-  Regions verbs(Lock& lock) { return {*this, lock}; }
+  Regions make_regions(Lock& lock) { return {*this, lock}; }
 
   Result<ObjectId> create(Lock& lock, Bytes size);
   Result<Pin> pin(Lock& lock, ObjectId id, Access access);
   void unpin(const Pin& pin);
 
-  /// Gives an object's regions back, now or when the last pin or copy ends.
+  /// Frees an object's regions, now or when the last pin or copy ends.
   void end(ObjectId id, Object& object);
   void detach(RegionId id);   ///< takes a secondary out of its object's ring
   void release(RegionId id);  ///< frees an unlinked region
@@ -100,21 +101,21 @@ struct ManagerCore {
   void tell_lost(const RegionEntry& entry);
 
   std::shared_ptr<ObjectCopy> start(RegionId to, RegionId from, Priority priority);
-  /// Copies and returns when it is done; rethrows its failure. The lock is released meanwhile.
+  /// Copies and returns when that is complete; rethrows its failure. The lock is released meanwhile.
   void copy_now(Lock& lock, RegionId to, RegionId from);
-  /// Waits, with the lock released, until a copy is finished.
+  /// Waits, with the lock released, until a copy is complete.
   void wait(Lock& lock, const std::shared_ptr<ObjectCopy>& copy);
-  /// Takes note of a complete copy, once.
+  /// Records the outcome of a complete copy, once.
   void finish(Lock& lock, const std::shared_ptr<ObjectCopy>& copy);
   /// Waits for every copy that is in progress now.
   void wait_for_all(Lock& lock);
-  /// Finishes what has completed in the background.
+  /// Finishes the copies that have completed in the background.
   void reap(Lock& lock);
   void note_failure(const char* message);
 
   std::byte* address(TierId tier, Slot slot);  ///< nullptr where the tier has no memory
   Extent extent(RegionId id, Bytes size);
-  /// Moves a region within its tier for compaction; false if it has to stay.
+  /// Moves a region within its tier for compaction; returns false if it has to stay.
   bool slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes size);
   Result<void> validate();
 
@@ -129,12 +130,13 @@ struct ManagerCore {
   void notify();
 };
 
-/// What stands in the way may be moving out of it. Waits for as many copies as were in progress at the
-/// beginning, so that copies started by others meanwhile cannot keep a caller for ever.
-class Patience {
+/// An operation that fails for lack of room may succeed once a copy in progress completes. This waits for at
+/// most as many copies as were in progress at the beginning, so that copies started by other threads cannot
+/// block a caller for ever.
+class BoundedWait {
  public:
-  explicit Patience(ManagerCore& core) : core_(core), left_(core.in_flight.size()) {}
-  /// Waits for a copy; false if waiting cannot help.
+  explicit BoundedWait(ManagerCore& core) : core_(core), left_(core.in_flight.size()) {}
+  /// Waits for a copy; returns false if waiting cannot help.
   bool wait(ManagerCore::Lock& lock, const Error& why);
 
  private:

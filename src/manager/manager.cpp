@@ -59,10 +59,10 @@ void Manager::hint(ObjectId id, void (Policy::*method)(Regions&, ObjectId)) {
     core_->reap(lock);
     const Object* object = core_->objects.find(id);
     if (object == nullptr || object->ending || object->retired) return;
-    Regions regions = core_->verbs(lock);
+    Regions regions = core_->make_regions(lock);
     (core_->policy.get()->*method)(regions, id);
   } catch (const EnvironmentError&) {
-    // Noted where the copy failed. The object is where it was, and the pin that needs it will raise.
+    // The failure was recorded with the copy. The object is where it was, and a pin that needs it will throw.
   }
 }
 
@@ -70,10 +70,10 @@ void Manager::hint(void (Policy::*method)(Regions&)) {
   ManagerCore::Lock lock(core_->mutex);
   try {
     core_->reap(lock);
-    Regions regions = core_->verbs(lock);
+    Regions regions = core_->make_regions(lock);
     (core_->policy.get()->*method)(regions);
   } catch (const EnvironmentError&) {
-    // As above.
+    // The failure was recorded with the copy, as above.
   }
 }
 

@@ -5,10 +5,10 @@
 namespace terrace {
 namespace {
 
-// Other threads may take what was cleared, so clearing is tried again, but not for ever.
+// Other threads may take the room that was made, so making room is retried, but not for ever.
 constexpr int kAttempts = 16;
 
-// The object's region on a tier, made if it has none.
+// Returns the object's region on a tier, allocating it if there is none.
 Result<RegionId> region_on(Regions& regions, ObjectId object, TierId tier) {
   const RegionId primary = regions.primary(object);
   if (const auto there = regions.linked(primary, tier)) return *there;
@@ -17,7 +17,7 @@ Result<RegionId> region_on(Regions& regions, ObjectId object, TierId tier) {
   return regions.link(primary, std::move(*fresh));
 }
 
-// A region on a fast tier that could not be filled is not worth its room.
+// A region on a fast tier whose copy failed is freed.
 void copy_or_free(Regions& regions, ObjectId object, RegionId to) {
   try {
     regions.copy(to, regions.primary(object));
@@ -63,7 +63,7 @@ Result<void> RecencyPolicy::fetch(Regions& regions, ObjectId object, Access) {
             "no tier is addressable: add one that kernels can use, such as dram:1GiB"};
   for (TierId tier{0}; tier.index < regions.tiers(); ++tier.index) {
     if (!regions.description(tier).addressable) continue;
-    const Result<void> fetched = bring(regions, object, tier);
+    const Result<void> fetched = fetch_to(regions, object, tier);
     if (fetched) return {};
     why = fetched.error();
     if (!regions.alive(object)) return {};
@@ -95,7 +95,7 @@ Result<Region> RecencyPolicy::place_at(Regions& regions, TierId first, Bytes siz
                fmt::format("no tier has room for an object of {}: {}", readable(size), reasons)};
 }
 
-Result<void> RecencyPolicy::bring(Regions& regions, ObjectId object, TierId tier) {
+Result<void> RecencyPolicy::fetch_to(Regions& regions, ObjectId object, TierId tier) {
   if (regions.tier(regions.primary(object)) == tier) return {};
   return prefetch(regions, object, tier, [&](Bytes size) { return make_room(regions, tier, size); });
 }
@@ -147,7 +147,7 @@ bool RecencyPolicy::evict_down(Regions& regions, ObjectId object) {
   return false;
 }
 
-// Copies on this tier of objects whose contents are on another: room that costs nothing but a later copy.
+// Frees secondaries on this tier, which makes room at no cost but a later copy.
 void RecencyPolicy::drop_copies(Regions& regions, TierId tier, Bytes size) {
   for (TierId other{0}; other.index < regions.tiers(); ++other.index) {
     if (other == tier) continue;

@@ -12,7 +12,7 @@ namespace terrace {
 namespace {
 using namespace literals;
 
-// Below this a link's measured rate says more about starting transfers than about the link.
+// Below this amount a link's measured rate is dominated by the cost of starting transfers.
 constexpr Bytes kEnoughToKnow = 16_MiB;
 
 }  // namespace
@@ -180,15 +180,16 @@ Result<Bytes> Regions::evict_from(TierId tier, RegionId start, Bytes size,
   return heap.evict_from(first.slot, size, [&](Slot slot) {
     const RegionId region = region_of(heap, slot);
     evict(region);
-    // Its object may have ended during a copy and yet be kept by somebody's pin: only what is gone is gone.
+    // Its object may have ended during a copy and still be held by a pin, so the table is asked whether the
+    // region is freed.
     return core_.regions.find(region) == nullptr;
   });
 }
 
-// A move that fails must leave its source intact. Where source and destination overlap only memory can
-// promise that.
+// A move that fails must leave its source intact. Where source and destination overlap, only a memmove
+// guarantees that.
 bool ManagerCore::slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes size) {
-  if (mover->rehearsal()) return false;  // it is the one move that is not between tiers: no plan has it
+  if (mover->rehearsal()) return false;  // a plan cannot express a move within a tier
   std::byte* memory = tiers[tier.index]->memory();
   const bool overlap = from - to < size.count;
   if (overlap && memory == nullptr) return false;
@@ -205,7 +206,7 @@ bool ManagerCore::slide(TierId tier, std::uint64_t from, std::uint64_t to, Bytes
     return true;
   } catch (const EnvironmentError& failure) {
     if (!overlap) note_failure(failure.what());
-    return overlap;  // what memmove did is done
+    return overlap;  // a memmove cannot be undone
   } catch (...) {
     if (!overlap) throw;
     return true;

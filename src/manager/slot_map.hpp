@@ -1,5 +1,5 @@
-// A table whose entries keep their address and whose names are never reused: a name is an index and a
-// generation.
+// A SlotMap is a table whose entries keep their address and whose ids are never reused: an id is an index and
+// a generation.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace terrace {
 
-/// `Id` is an aggregate {index, generation}. Not thread-safe.
+/// `Id` is an aggregate {index, generation}. The table is not thread-safe.
 template <class Id, class T>
 class SlotMap {
  public:
@@ -36,14 +36,14 @@ class SlotMap {
     --size_;
   }
 
-  /// nullptr if the name is dead.
+  /// Returns nullptr if the id is no longer valid.
   T* find(Id id) {
     if (id.index >= entries_.size()) return nullptr;
     Entry& entry = entries_[id.index];
     return entry.generation == id.generation && entry.value ? &*entry.value : nullptr;
   }
 
-  /// pre: the name is alive.
+  /// pre: the id is valid
   T& operator[](Id id) {
     T* value = find(id);
     check(value != nullptr, "this name is no longer, or was never, in use");

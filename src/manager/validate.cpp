@@ -1,4 +1,4 @@
-// The same state seen twice: heaps know blocks, tables know regions and objects. They must tell one story.
+// Heaps know blocks, and tables know regions and objects; validate() checks that the two agree.
 #include <fmt/format.h>
 
 #include <vector>
@@ -12,7 +12,7 @@ Error broken(std::string what) {
   return {ErrorCode::inconsistent, "the manager's state is inconsistent: " + std::move(what)};
 }
 
-// Every block in use is exactly one region.
+// Checks that every block in use is exactly one region.
 Result<void> blocks_are_regions(ManagerCore& core) {
   std::size_t blocks = 0;
   for (std::uint32_t tier = 0; tier < core.tiers.size(); ++tier) {
@@ -33,7 +33,8 @@ Result<void> blocks_are_regions(ManagerCore& core) {
   return {};
 }
 
-// One primary, current; at most one region a tier; none newer than the object; each large enough.
+// Checks that the object has one primary, which is current, at most one region on each tier, none newer than
+// the object, and each large enough.
 std::string fault_of(ManagerCore& core, ObjectId id, const Object& object, std::size_t& linked) {
   std::vector<bool> seen(core.tiers.size());
   RegionId at = object.primary;

@@ -47,7 +47,7 @@ void BlockEngine::start(std::shared_ptr<DiskTask> task) {
     return task->finished(false);
   }
   incoming_.push_back(std::move(task));
-  const bool first = incoming_.size() == 1;  // else the thread is already on its way
+  const bool first = incoming_.size() == 1;  // otherwise the thread is awake already
   lock.unlock();
   if (first) queue_.wake();
 }
@@ -81,7 +81,7 @@ void BlockEngine::serve() {
   }
 }
 
-// Takes in what was started meanwhile. Returns false when all is done and no more will come.
+// Accepts tasks that were started meanwhile. Returns false when all are done and no more will come.
 bool BlockEngine::accept() {
   std::vector<std::shared_ptr<DiskTask>> arrived;
   bool stopping = false;
@@ -152,8 +152,8 @@ bool BlockEngine::start_from(Tasks& tasks) {
   return false;
 }
 
-// Returns false when the task's next request has to wait for a buffer or for its turn to change a block, or
-// when the task has failed because there was no memory to build it.
+// Starts the task's next request. Returns false when it has to wait for a buffer or for another partial
+// write, or when the task has failed because there was no memory to build the request.
 bool BlockEngine::begin(const std::shared_ptr<DiskTask>& task) {
   const std::size_t slot = free_slots_.back();
   DiskRequest& request = slots_[slot];
@@ -220,7 +220,7 @@ void BlockEngine::deliver(const DiskRequest& request) {
   const DiskTask& task = *request.task();
   if (Tier* memory = task.memory_tier()) {
     const auto offset = static_cast<std::uint64_t>(request.memory() - memory->memory());
-    // While the disk worked, memory could have, too, but for how long is not known here.
+    // The memory's own time overlaps the disk's, but by how much is not known here.
     pace_at(*memory, task.access() == Access::read ? Access::write : Access::read, {request.payload()},
             Seconds{0}, offset);
   }
@@ -253,17 +253,18 @@ void BlockEngine::settle(DiskTask& task) noexcept {
   if (!task.listed && task.in_flight == 0) task.finished(!task.incomplete);
 }
 
-// What is in flight may still write into memory that will be given to others once its transfer has ended.
+// Requests in flight may still write into memory that will be reused once their transfer has ended, so they
+// are waited for.
 void BlockEngine::drain() noexcept {
   try {
     BlockCompletion completion;
     while (in_flight_ > 0) in_flight_ -= queue_.wait({&completion, 1});
   } catch (...) {
-    // The queue itself is broken: nothing more is to be learnt from it.
+    // The queue itself is broken and reports no more completions.
   }
 }
 
-// The queue itself has failed: everything it was asked fails, and everything it will be asked.
+// The queue itself has failed, so all present and future tasks fail.
 void BlockEngine::abandon(const Failure& failure) {
   std::vector<std::shared_ptr<DiskTask>> arrived;
   {

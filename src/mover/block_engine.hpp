@@ -1,8 +1,8 @@
-// BlockEngine: carries bytes between memory and one block tier, both directions at once.
+// A BlockEngine transfers bytes between memory and one block tier, in both directions at once.
 //
-// One thread owns the tier's queue and keeps as many requests in flight as it takes. What it submits next has
-// the highest priority; reads and writes of equal priority take turns. A task that fails ends only when
-// nothing of it is in flight any more. start(), raise() and stop() are thread-safe.
+// One thread owns the tier's queue and keeps as many requests in flight as the queue accepts. It submits the
+// task of highest priority next; reads and writes of equal priority alternate. A task that fails ends only
+// when none of its requests is in flight any more. start(), raise() and stop() are thread-safe.
 #pragma once
 
 #include <array>
@@ -19,15 +19,16 @@ namespace terrace {
 
 class BlockEngine {
  public:
-  /// Borrows all. `scratch` is one block, aligned. Throws EnvironmentError if no thread can be started.
+  /// Borrows its arguments. `scratch` is one aligned block. Throws EnvironmentError if no thread can be
+  /// started.
   BlockEngine(Tier& tier, BufferPool& pool, std::byte* scratch);
   ~BlockEngine() { stop(); }
   BlockEngine(const BlockEngine&) = delete;
 
   void start(std::shared_ptr<DiskTask> task);
-  /// Some task's ticket has become urgent.
+  /// Reports that some task's ticket has become urgent.
   void raise() noexcept { raised_.store(true); }
-  /// Finishes everything started, then ends the thread. pre: nothing is started any more
+  /// Finishes all tasks, then ends the thread. pre: no task is started any more
   void stop() noexcept;
 
  private:
@@ -61,18 +62,19 @@ class BlockEngine {
   std::byte* const scratch_;
   const DiskRules rules_;
 
-  std::mutex mutex_;  // guards these three
+  std::mutex mutex_;  // guards the three members below
   std::vector<std::shared_ptr<DiskTask>> incoming_;
-  std::optional<Failure> broken_;  // the queue failed as a whole: nothing can be started
+  std::optional<Failure> broken_;  // set once the queue failed as a whole, so that nothing can be started
   bool stopping_ = false;
   std::atomic<bool> raised_{false};
 
-  // Used by the thread alone.
-  std::array<std::array<Tasks, 2>, kPriorities> tasks_;  // by priority and access: those with units left
-  std::vector<DiskRequest> slots_;                       // a request's index is its tag
+  // Only the thread uses the members below.
+  std::array<std::array<Tasks, 2>, kPriorities> tasks_;  // tasks with units left, by priority and access
+  std::vector<DiskRequest> slots_;                       // a request's index here is its tag
   std::size_t in_flight_ = 0;  // submitted to the queue and not yet seen to complete
   std::vector<std::size_t> free_slots_;
-  bool changing_block_ = false;  // one at a time, so that two writes into one block both last
+  bool changing_block_ =
+      false;  // only one partial write at a time, so that two writes into one block do not undo each other
   Access turn_ = Access::read;
 
   std::thread thread_;

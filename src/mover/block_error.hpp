@@ -1,4 +1,4 @@
-// What to tell when a block tier fails: tier, path, offset, cause, and what to try.
+// Builds the error of a failed block tier, with tier, path, offset, cause and what to try.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace terrace {
 
-/// `cause` is an errno; 0 = the device reported success but moved nothing.
+/// `cause` is an errno; 0 means that the device reported success but moved nothing.
 EnvironmentError block_error(const Tier& tier, Access access, std::uint64_t offset, int cause);
 
 }  // namespace terrace

@@ -1,7 +1,8 @@
-// BufferPool: equal buffers cut from one stretch of memory, shared by the threads of several block tiers.
+// A BufferPool divides one range of memory into equal buffers, which the threads of several block tiers
+// share.
 //
-// Who holds a buffer waits for nothing but a disk before giving it back, so that waiting for one always
-// ends. Thread-safe.
+// The holder of a buffer waits only for a disk before it releases the buffer, so that waiting for one always
+// ends. It is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +20,13 @@ class BufferPool {
   BufferPool(std::span<std::byte> memory, std::size_t buffer_bytes);
 
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
-  /// A buffer, or nullptr where all are in use: then `queue` is woken when one has come back.
+  /// Returns a buffer, or nullptr where all are in use; `queue` is then woken when one is released.
   std::byte* acquire(BlockQueue& queue);
   void release(std::byte* buffer);
 
  private:
   const std::size_t buffer_bytes_;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::vector<std::byte*> free_;
   std::vector<BlockQueue*> waiting_;
 };

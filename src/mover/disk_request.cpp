@@ -67,7 +67,7 @@ void DiskRequest::begin_partial(const std::shared_ptr<DiskTask>& task, const Dis
 
 void DiskRequest::change_block() {
   const DiskUnit& unit = units_.front();
-  pieces_.front().memory -= unit.bytes - pieces_.front().bytes;  // back to the begin of the scratch block
+  pieces_.front().memory -= unit.bytes - pieces_.front().bytes;  // back to the beginning of the scratch block
   pieces_.front().bytes = unit.bytes;
   first_piece_ = 0;
   std::memcpy(pieces_.front().memory + unit.skip, unit.memory, unit.payload);

@@ -48,7 +48,7 @@ std::optional<DiskUnit> DiskTask::peek_read(const DiskRules& rules, const DiskMo
   const std::uint64_t most = down(std::min(request_left, buffer_left), block);
   if (most == 0) return std::nullopt;
   std::uint64_t payload = std::min(rest.bytes, most - skip);
-  // Where the memory is aligned from the next block on, only the first one needs to bounce.
+  // Where the memory is aligned from the next block on, only the first block needs a bounce buffer.
   if (skip > 0 && aligned(rest.memory + (block - skip), rules)) payload = std::min(payload, block - skip);
   return DiskUnit{Way::bounced, rest.offset - skip, up(skip + payload, block), rest.memory, skip, payload};
 }

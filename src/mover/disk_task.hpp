@@ -1,10 +1,11 @@
-// DiskTask: moves between memory and one block tier, in one direction, cut into units a disk accepts.
+// A DiskTask is a set of moves between memory and one block tier in one direction, cut into units that a disk
+// accepts.
 //
 // A unit is a run of whole blocks that travels in one of three ways:
 //   direct   between the disk and the memory itself
 //   bounced  through a buffer: the memory is not aligned, or not all bytes of the blocks are the move's
 //   partial  one block of which a write changes only some bytes: read, changed, written back
-// Used by the thread of the block tier alone, except where said.
+// Only the thread of the block tier uses it, except where stated.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@
 
 namespace terrace {
 
-/// `room` >= bytes: as much of the destination may be overwritten, with anything behind `bytes`.
+/// `room` >= bytes: this much of the destination may be overwritten, with anything beyond `bytes`.
 struct DiskMove {
   std::byte* memory = nullptr;
   std::uint64_t offset = 0;  ///< on the disk
@@ -29,11 +30,11 @@ struct DiskUnit {
   std::uint64_t offset = 0;  ///< of the first block
   std::uint64_t bytes = 0;   ///< whole blocks
   std::byte* memory = nullptr;
-  std::uint64_t skip = 0;     ///< from the first block's begin to the move's first byte
+  std::uint64_t skip = 0;     ///< from the beginning of the first block to the move's first byte
   std::uint64_t payload = 0;  ///< the move's bytes
 };
 
-/// What a block tier asks of requests.
+/// The alignment and limits that a block tier requires of requests.
 struct DiskRules {
   std::uint64_t block = 0;
   std::uint64_t alignment = 0;
@@ -43,7 +44,7 @@ struct DiskRules {
 
 class DiskTask {
  public:
-  /// `memory_tier` is paced for the bytes moved; nullptr if the memory is none of a tier's.
+  /// `memory_tier` is paced for the bytes moved; it is nullptr if the memory belongs to no tier.
   DiskTask(Ticket& ticket, Access access, Tier* memory_tier, std::vector<DiskMove> moves)
       : ticket_(&ticket), access_(access), memory_tier_(memory_tier), moves_(std::move(moves)) {}
   virtual ~DiskTask() = default;
@@ -52,22 +53,23 @@ class DiskTask {
   Access access() const noexcept { return access_; }
   Tier* memory_tier() const noexcept { return memory_tier_; }
 
-  /// So many bytes have arrived.
+  /// Called when this many bytes have arrived.
   virtual void moved(Bytes amount) noexcept = 0;
-  /// The task has ended: nothing of it is in flight. `complete` unless its ticket failed.
+  /// Called when the task has ended and none of its requests is in flight. `complete` unless its ticket
+  /// failed.
   virtual void finished(bool complete) noexcept = 0;
 
-  /// Puts neighbours on the disk side by side. Before the first unit.
+  /// Sorts the moves by offset on the disk, so that adjacent ones can be merged. pre: no unit was taken yet
   void sort();
   bool exhausted() const noexcept { return next_ == moves_.size(); }
-  /// The next unit, of at most `request_left` bytes, and `buffer_left` if it is bounced; none where not even
-  /// one block fits. pre: !exhausted()
+  /// Returns the next unit, of at most `request_left` bytes, and at most `buffer_left` if it is bounced;
+  /// nothing where not even one block fits. pre: !exhausted()
   std::optional<DiskUnit> peek(const DiskRules& rules, std::uint64_t request_left,
                                std::uint64_t buffer_left) const;
-  /// Goes on behind this unit.
+  /// Advances past this unit.
   void take(const DiskUnit& unit);
 
-  // The bookkeeping of the block engine.
+  // The block engine's bookkeeping.
   unsigned in_flight = 0;
   bool listed = false;
   bool incomplete = false;

@@ -7,7 +7,7 @@
 namespace terrace {
 namespace {
 
-constexpr std::size_t kBuffers = 8;  // in each half, where there is memory for them
+constexpr std::size_t kBuffers = 8;  // buffers in each half, if the memory suffices
 
 std::vector<Tier*> block_tiers(const std::vector<Tier*>& tiers) {
   std::vector<Tier*> found;
@@ -16,13 +16,13 @@ std::vector<Tier*> block_tiers(const std::vector<Tier*>& tiers) {
   return found;
 }
 
-// How the bounce memory is cut: one scratch block for each tier, half of the rest for buffers, half for
-// carriers.
+// The bounce memory is divided into one scratch block for each tier; half of the rest is for the pool
+// of unaligned requests, half for the relay.
 struct BounceLayout {
   std::size_t block = 4096;  // a multiple of every tier's block and of every alignment
   std::size_t scratch = 0;
   std::size_t half = 0;
-  std::size_t buffer = 0;  // one buffer, or one carrier
+  std::size_t buffer = 0;  // the size of one buffer in either half
 };
 
 BounceLayout lay_out(const std::vector<Tier*>& tiers, Bytes bounce) {
@@ -66,9 +66,9 @@ void Engines::open_blocks(Bytes bounce) {
   populate(bounce_, name);
   register_memory();
   const auto buffers = bounce_.bytes().subspan(layout.scratch, layout.half);
-  const auto carriers = bounce_.bytes().subspan(layout.scratch + layout.half, layout.half);
+  const auto relay_buffers = bounce_.bytes().subspan(layout.scratch + layout.half, layout.half);
   pool_ = std::make_unique<BufferPool>(buffers, layout.buffer);
-  ferry_ = std::make_unique<Ferry>(blocks_, tiers_, carriers, layout.buffer);
+  relay_ = std::make_unique<DiskRelay>(blocks_, tiers_, relay_buffers, layout.buffer);
   std::byte* scratch = bounce_.data();
   for (std::size_t i = 0; i < tiers_.size(); ++i) {
     if (tiers_[i]->blocks() == nullptr) continue;
@@ -85,7 +85,7 @@ std::vector<std::span<std::byte>> Engines::memory_of_requests() {
   return memory;
 }
 
-// Best effort: a queue that refuses works all the same.
+// Registration is best effort: a queue that refuses works without it.
 void Engines::register_memory() {
   for (Tier* disk : block_tiers(tiers_)) {
     for (const auto memory : memory_of_requests()) disk->blocks()->register_memory(memory);
@@ -107,7 +107,7 @@ void Engines::raise() noexcept {
 
 void Engines::stop() noexcept {
   memory_->stop();
-  if (ferry_) ferry_->drain();
+  if (relay_) relay_->drain();
   for (const auto& engine : blocks_) {
     if (engine) engine->stop();
   }

@@ -1,17 +1,17 @@
-// Engines: everything that works for one mover. Shared by the mover and its transfers, so that a transfer can
-// be waited for whatever ends first. Thread-safe.
+// Engines holds all engines of one mover. The mover and its transfers share ownership, so that a transfer can
+// be waited for after its mover ended. It is thread-safe.
 #pragma once
 
 #include <memory>
 #include <vector>
 
-#include "mover/ferry.hpp"
+#include "mover/disk_relay.hpp"
 #include "mover/memory_engine.hpp"
 #include "tiers/mapping.hpp"
 
 namespace terrace {
 
-/// The moves of a transfer between memory and a block tier, over one link.
+/// A DiskJob is the moves of a transfer between memory and a block tier over one link.
 struct DiskJob final : Job, DiskTask {
   DiskJob(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links, Access access, Tier& memory,
           std::vector<DiskMove> moves)
@@ -32,12 +32,12 @@ class Engines {
   LinkTable& links() noexcept { return links_; }
   MemoryEngine& memory() noexcept { return *memory_; }
   BlockEngine& blocks(TierId id) noexcept { return *blocks_[id.index]; }
-  Ferry& ferry() noexcept { return *ferry_; }
+  DiskRelay& relay() noexcept { return *relay_; }
   Bytes bounce_bytes() const noexcept { return {bounce_.size()}; }
 
-  /// Lets everything under way know that some transfer has become urgent.
+  /// Notifies all engines that some transfer has become urgent.
   void raise() noexcept;
-  /// Finishes everything started, ends all threads and lets go of the tiers. May be called again.
+  /// Finishes all transfers, ends all threads and releases the tiers. It may be called again.
   void stop() noexcept;
 
  private:
@@ -50,7 +50,7 @@ class Engines {
   LinkTable links_;
   Mapping bounce_;
   std::unique_ptr<BufferPool> pool_;
-  std::unique_ptr<Ferry> ferry_;
+  std::unique_ptr<DiskRelay> relay_;
   std::vector<std::unique_ptr<BlockEngine>> blocks_;  // nullptr where the tier is addressable
   std::unique_ptr<MemoryEngine> memory_;
 };

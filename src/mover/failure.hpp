@@ -1,5 +1,5 @@
-// Failure: why a job failed, as plain data. Each thread that is told gets an exception of its own, so that no
-// two threads ever read one exception object.
+// A Failure says as plain data why a job failed. Each waiting thread gets an exception of its own, so that no
+// two threads read one exception object.
 #pragma once
 
 #include <exception>
@@ -14,7 +14,7 @@ class Failure {
  public:
   explicit Failure(const EnvironmentError& error) : message_(error.what()), place_(error.place()) {}
 
-  /// The exception being handled.
+  /// Captures the exception that is being handled.
   static Failure current() {
     try {
       throw;
@@ -35,7 +35,7 @@ class Failure {
 
   std::string message_;
   EnvironmentError::Place place_;
-  std::exception_ptr other_;  // what is no EnvironmentError: a bug, or no memory left
+  std::exception_ptr other_;  // anything but an EnvironmentError: a bug, or out of memory
 };
 
 }  // namespace terrace

@@ -1,4 +1,4 @@
-// LinkTable: what has gone over each link. Thread-safe.
+// The LinkTable counts the traffic of each link. It is thread-safe.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 
 namespace terrace {
 
-/// Names a link.
+/// LinkEnds names a link by its two tiers.
 struct LinkEnds {
   TierId from, to;
   bool operator==(const LinkEnds&) const = default;
@@ -19,10 +19,10 @@ class LinkTable {
  public:
   explicit LinkTable(std::size_t tiers) : tiers_(tiers), entries_(tiers * tiers) {}
 
-  /// A transfer begins on the link.
+  /// Records that a transfer begins on the link.
   void open(LinkEnds link) noexcept;
   void count(LinkEnds link, Bytes moved) noexcept;
-  /// A transfer ends on the link.
+  /// Records that a transfer ends on the link.
   void close(LinkEnds link, bool complete) noexcept;
 
   LinkStatistics statistics(LinkEnds link) const;

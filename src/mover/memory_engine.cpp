@@ -19,7 +19,8 @@ MemoryEngine::MemoryEngine(std::vector<Tier*> tiers, Options options)
   try {
     for (; alive_ < options_.helpers; ++alive_) threads_.emplace_back(&MemoryEngine::helper, this, alive_);
   } catch (const std::system_error&) {
-    // Fewer helpers: those there are, and whoever waits, do the work. helpers() tells.
+    // With fewer helpers, the existing ones and the waiting threads do the work. helpers() reports their
+    // number.
   }
 }
 
@@ -81,7 +82,7 @@ unsigned MemoryEngine::helpers() const noexcept {
   return alive_;
 }
 
-// The chunk is taken after `before_chunk` has returned: a helper that is lost there takes nothing with it.
+// The chunk is taken after `before_chunk` has returned, so that a helper which ends there loses no chunk.
 void MemoryEngine::helper(unsigned number) {
   work_in_background();
   std::unique_lock lock(mutex_);
@@ -95,7 +96,7 @@ void MemoryEngine::helper(unsigned number) {
     if (auto chunk = take_best()) work(std::move(chunk), lock);
   }
   --alive_;
-  work_.notify_one();  // the call that woke this helper is another's now
+  work_.notify_one();  // this helper consumed a notification that another must now receive
 }
 
 bool MemoryEngine::before_chunk(unsigned number) const {
@@ -134,8 +135,8 @@ std::optional<MemoryEngine::Chunk> MemoryEngine::take_from(std::span<CopyJob> jo
   return std::nullopt;
 }
 
-// Hands out the next bytes of the job. Once its transfer has failed, all that is left is handed out as an
-// empty chunk, so that a failed job ends the way a complete one does.
+// Hands out the next bytes of the job. Once its transfer has failed, the rest is handed out as one empty
+// chunk, so that a failed job ends like a complete one.
 MemoryEngine::Chunk MemoryEngine::cut(CopyJob& job) {
   Chunk chunk{*job.place, job.next_move, job.next_position, {}};
   if (job.ticket.failed()) {
@@ -167,7 +168,7 @@ void MemoryEngine::work(std::optional<Chunk> chunk, std::unique_lock<std::mutex>
   lock.lock();
   finish(*chunk, failure);
   lock.unlock();
-  chunk.reset();  // may be the end of the transfer's memory, which is not freed under the lock
+  chunk.reset();  // may destroy the transfer, which must not happen under the lock
   lock.lock();
 }
 

@@ -1,8 +1,9 @@
-// MemoryEngine: copies between addressable tiers, chunk by chunk, by its helper threads and by whoever waits.
+// A MemoryEngine copies between addressable tiers, chunk by chunk, with its helper threads and the threads
+// that wait.
 //
 // Of the chunks that may start now, the one of highest priority is next, the oldest among equals. At most
-// write_threads of a tier copy into it at once, whoever they are. A helper that is lost takes no chunk with
-// it. Thread-safe. stop() before destroying.
+// write_threads threads copy into a tier at once. A helper that ends by an exception loses no chunk. It is
+// thread-safe. pre: stop() is called before it is destroyed
 #pragma once
 
 #include <array>
@@ -21,20 +22,20 @@
 
 namespace terrace {
 
-/// The memory-to-memory moves of a transfer over one link.
+/// A CopyJob is the memory-to-memory moves of a transfer over one link.
 struct CopyJob : Job {
   using Job::Job;
 
   std::vector<Move> moves;
 
-  // Guarded by the engine's mutex.
+  // The engine's mutex guards the members below.
   std::size_t next_move = 0;        // the first byte not yet handed out
   std::uint64_t next_position = 0;  // inside that move
   unsigned working = 0;             // chunks handed out and not yet finished
   bool incomplete = false;
   bool closed = false;
   std::uint64_t sequence = 0;
-  bool queued = false;  // has bytes not yet handed out, and stands here:
+  bool queued = false;  // whether it has bytes not yet handed out and is in a queue, at this position:
   Priority queued_at = Priority::background;
   std::list<std::shared_ptr<CopyJob>>::iterator place;
 };
@@ -50,11 +51,11 @@ class MemoryEngine {
   MemoryEngine(std::vector<Tier*> tiers, Options options);
 
   void start(std::shared_ptr<CopyJob> job);
-  /// The job's ticket has become urgent.
+  /// Reports that the job's ticket has become urgent.
   void raise(CopyJob& job);
-  /// Works on these jobs, of one transfer, until all are closed.
+  /// Works on these jobs of one transfer until all are closed.
   void help(std::span<CopyJob> jobs);
-  /// Finishes everything started, then ends the helpers.
+  /// Finishes all jobs, then ends the helpers.
   void stop() noexcept;
   unsigned helpers() const noexcept;
 
@@ -74,13 +75,13 @@ class MemoryEngine {
 
   void helper(unsigned number);
   bool before_chunk(unsigned number) const;
-  // These five hold the lock.
+  // The callers of these five hold the lock.
   Queue* best_queue();
   std::optional<Chunk> take_best();
   std::optional<Chunk> take_from(std::span<CopyJob> jobs);
   Chunk cut(CopyJob& job);
   void finish(const Chunk& chunk, const std::optional<Failure>& failure);
-  // These do not.
+  // The callers of these do not hold it.
   std::optional<Failure> carry(const Chunk& chunk) const;
   void copy(const Chunk& chunk) const;
   void pace(const Chunk& chunk, std::chrono::steady_clock::time_point started) const;
@@ -94,9 +95,9 @@ class MemoryEngine {
   const std::vector<Tier*> tiers_;
   const Options options_;
 
-  mutable std::mutex mutex_;          // guards all below and the guarded part of every job
-  std::condition_variable work_;      // for helpers: a chunk may have become free to take
-  std::condition_variable progress_;  // for whoever waits: a chunk has been finished
+  mutable std::mutex mutex_;          // guards all members below and the guarded part of every job
+  std::condition_variable work_;      // tells helpers that a chunk may have become available
+  std::condition_variable progress_;  // tells waiting threads that a chunk has been finished
   std::vector<Destination> destinations_;
   std::uint64_t sequence_ = 0;
   std::size_t open_ = 0;  // jobs not yet closed

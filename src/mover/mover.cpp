@@ -8,20 +8,20 @@
 
 namespace terrace {
 
-/// A transfer's jobs live here; the engines share its ownership while they work on them.
+/// The state owns a transfer's jobs; the engines share its ownership while they work on them.
 struct Transfer::State {
   State(std::shared_ptr<Engines> the_engines, Priority priority, std::size_t jobs)
       : engines(std::move(the_engines)), ticket(priority, jobs) {
     copies.reserve(jobs);
     disks.reserve(jobs);
-    ferries.reserve(jobs);
+    relay_jobs.reserve(jobs);
   }
 
   std::shared_ptr<Engines> engines;
   Ticket ticket;
   std::vector<CopyJob> copies;
   std::vector<DiskJob> disks;
-  std::vector<FerryJob> ferries;
+  std::vector<RelayJob> relay_jobs;
 };
 
 namespace {
@@ -80,7 +80,7 @@ void add_job(Transfer::State& state, LinkMoves part) {
   if (from.memory() != nullptr && to.memory() != nullptr) {
     state.copies.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
   } else if (from.memory() == nullptr && to.memory() == nullptr) {
-    state.ferries.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
+    state.relay_jobs.emplace_back(state.ticket, part.link, engines.links()).moves = std::move(part.moves);
   } else {
     const Access access = from.memory() == nullptr ? Access::read : Access::write;
     Tier& memory = access == Access::read ? to : from;
@@ -95,10 +95,10 @@ void start_jobs(const std::shared_ptr<Transfer::State>& state) {
   for (DiskJob& job : state->disks) {
     engines.blocks(job.access() == Access::read ? job.link.from : job.link.to).start({state, &job});
   }
-  for (FerryJob& job : state->ferries) engines.ferry().start({state, &job});
+  for (RelayJob& job : state->relay_jobs) engines.relay().start({state, &job});
 }
 
-// Returns when the transfer has ended, whatever its outcome.
+// Waits until the transfer has ended, whatever its outcome.
 void see_through(Transfer::State& state) {
   if (state.ticket.done()) return;
   state.ticket.raise();
@@ -141,7 +141,7 @@ struct Mover::Impl {
 
   const std::vector<Tier*> tiers;
   LinkTable rehearsed;
-  std::shared_ptr<Engines> engines;  ///< none in a rehearsal
+  std::shared_ptr<Engines> engines;  ///< nullptr in a rehearsal
 };
 
 Transfer Mover::Impl::rehearse(const std::vector<LinkMoves>& parts) {

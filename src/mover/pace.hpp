@@ -1,4 +1,4 @@
-// Paces a tier and says where it failed: the tier knows what went wrong but not at which offset.
+// Paces a tier and adds the offset to its errors, which the tier itself does not know.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace terrace {
 
-/// tier.pace(), with the offset added to the EnvironmentError it may throw.
+/// Calls tier.pace() and adds the offset to an EnvironmentError that it throws.
 void pace_at(Tier& tier, Access access, Bytes amount, Seconds took, std::uint64_t offset);
 
 }  // namespace terrace

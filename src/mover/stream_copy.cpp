@@ -21,11 +21,11 @@ void copy_group_portable(std::byte* to, const std::byte* from) { std::memcpy(to,
 
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kStep = 2 * kLine;  // of each page in turn
+constexpr std::size_t kStep = 2 * kLine;  // bytes copied of each page in turn
 
-// Fetches what the next round copies. The last round of a group fetches for the next group, which hides its
-// page walks; beyond the end of the source that does nothing. Always inlined: gcc drops calls of a function
-// that only prefetches.
+// Prefetches what the next round copies. The last round of a group prefetches for the next group, which hides
+// its page walks; beyond the end of the source that has no effect. It is always inlined, because gcc drops
+// calls of a function that only prefetches.
 [[gnu::always_inline]] inline void prefetch_round(const std::byte* from, std::size_t offset) {
   const std::byte* next = from + (offset + kStep < kPage ? offset + kStep : kCopyGroup);
 #pragma GCC unroll 4
@@ -65,7 +65,7 @@ __attribute__((target("avx2"))) void copy_group_avx2(std::byte* to, const std::b
   }
 }
 
-// Non-temporal stores are not ordered by the locks that publish their bytes.
+// A fence is needed, because locks do not order non-temporal stores.
 void order_streamed_stores() { _mm_sfence(); }
 
 std::array<CopyPath, 3> find_paths() {
@@ -95,7 +95,8 @@ std::span<const CopyPath> copy_paths() {
   return paths;
 }
 
-// Up to here most of source and destination fit together into the core's own cache, where memcpy is faster.
+// Up to this size most of source and destination fit together into the core's own cache, where memcpy is
+// faster.
 std::size_t stream_threshold() {
   static const std::size_t threshold = [] {
     const long cache = sysconf(_SC_LEVEL2_CACHE_SIZE);

@@ -1,8 +1,9 @@
-// Copies memory past the caches: what a mover carries is not used soon, so it should not push out what is.
+// stream_copy() copies memory past the caches: the bytes that a mover copies are not used soon, so they
+// should not displace others.
 //
-// Small copies, that fit in a cache together with their destination, are left to memcpy, which is faster
-// there. Large ones write with non-temporal stores and read four pages at a time, so that as many hardware
-// prefetchers run side by side. Thread-safe: no state.
+// Small copies, which fit in a cache together with their destination, use memcpy, which is faster there.
+// Large ones write with non-temporal stores and read four pages at a time, so that as many hardware
+// prefetchers run concurrently. It has no state and is thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,11 @@
 
 namespace terrace {
 
-/// pre: the ranges do not overlap. Other threads see the bytes once they synchronise with this one as usual.
+/// Copies bytes, which other threads see once they synchronise with this one as usual. pre: the ranges do not
+/// overlap
 void stream_copy(void* to, const void* from, std::size_t bytes);
 
-/// One way to do it. `available` on this processor.
+/// A CopyPath is one implementation; `available` says whether this processor supports it.
 struct CopyPath {
   const char* name;
   bool available;
@@ -21,11 +23,11 @@ struct CopyPath {
 };
 inline constexpr std::size_t kCopyGroup = 4 * 4096;
 
-/// All ways, the fastest first; the last is always available.
+/// Returns all implementations, the fastest first; the last is always available.
 std::span<const CopyPath> copy_paths();
-/// stream_copy by a given way, whatever the size. pre: path.available
+/// Copies with a given implementation, whatever the size. pre: path.available
 void stream_copy(const CopyPath& path, void* to, const void* from, std::size_t bytes);
-/// From this size on stream_copy goes past the caches.
+/// Returns the size from which stream_copy bypasses the caches.
 std::size_t stream_threshold();
 
 }  // namespace terrace

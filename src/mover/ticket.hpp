@@ -1,5 +1,5 @@
-// Ticket: the shared end of a transfer. Jobs of several engines hold it open; the last one to close it
-// completes the transfer. Thread-safe.
+// A Ticket is the completion of a transfer that jobs of several engines share; the last job to close it
+// completes the transfer. It is thread-safe.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,17 @@ class Ticket {
   void raise() noexcept { priority_.store(Priority::urgent, std::memory_order_relaxed); }
 
   bool done() const noexcept { return done_.load(std::memory_order_acquire); }
-  /// Some job failed: the others may stop early.
+  /// Returns whether some job failed, so that the others may stop early.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
-  /// The first failure is kept.
+  /// Records a failure; the first one is kept.
   void fail(const Failure& failure) {
     const std::lock_guard lock(mutex_);
     if (!failure_) failure_ = failure;
     failed_.store(true, std::memory_order_release);
   }
 
-  /// One job has ended. After the last one this object may be gone.
+  /// Records that one job has ended. After the last one this object may be destroyed.
   void close() noexcept {
     const std::lock_guard lock(mutex_);
     if (--open_ > 0) return;
@@ -57,7 +57,7 @@ class Ticket {
  private:
   std::atomic<Priority> priority_;
   std::atomic<bool> failed_{false};
-  std::mutex mutex_;  // guards all below; failure_ and ended_at_ are constant once done
+  std::mutex mutex_;  // guards all members below; failure_ and ended_at_ are constant once done
   std::condition_variable ended_;
   std::optional<Failure> failure_;
   std::chrono::steady_clock::time_point ended_at_ = std::chrono::steady_clock::now();
@@ -65,12 +65,12 @@ class Ticket {
   std::atomic<bool> done_;
 };
 
-/// What a transfer does over one link: the part that one engine works on.
+/// A Job is the part of a transfer over one link, on which one engine works.
 struct Job {
   Job(Ticket& the_ticket, LinkEnds the_link, LinkTable& the_links)
       : ticket(the_ticket), link(the_link), links(the_links) {}
 
-  /// Ends the job. The caller holds the transfer alive.
+  /// Ends the job. pre: the caller keeps the transfer alive
   void close(bool complete) noexcept {
     links.close(link, complete);
     ticket.close();

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "plan/region_size.hpp"
+
 namespace terrace {
 
 std::vector<Bytes> reach(const Graph& graph, const Machine& machine, const Plan& plan) {
   std::vector<Bytes> reached(plan.budget.size());
   const auto add = [&](const Alloc& region) {
-    const Bytes size = round_up(graph[region.tensor].bytes, machine[region.tier].granularity);
+    const Bytes size = region_size(graph[region.tensor], machine[region.tier]);
     Bytes& end = reached[region.tier.index];
     end = std::max(end, Bytes{region.offset} + size);
   };

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "graph/tokens.hpp"
 #include "graph/variant.hpp"
 #include "plan/verify_state.hpp"
 
@@ -31,6 +34,7 @@ void Verification::operator()(const Run& run) {
         fmt::format("it names kernel {}, but the graph has {}", run.kernel.index, graph_.kernels.size()));
   }
   const Kernel& kernel = graph_[run.kernel];
+  take_tokens(run.kernel);
   has_run_[run.kernel.index] = true;
   if (!fits_the_kernel(run)) return;
 
@@ -48,6 +52,31 @@ void Verification::operator()(const Run& run) {
   // Only now: reading an input comes before writing over it.
   for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
     regions_.at(kernel.outputs[i].tensor, output_tiers[i]).holds = made[i];
+  }
+}
+
+void Verification::take_tokens(KernelId kernel) {
+  if (tokens_.empty()) return;
+  std::vector<TensorId> seen;
+  for (const auto* operands : {&graph_[kernel].inputs, &graph_[kernel].outputs}) {
+    for (const Operand& operand : *operands) {
+      const auto token = tokens_.find(operand.tensor.index);
+      if (token == tokens_.end() || std::count(seen.begin(), seen.end(), operand.tensor) != 0) continue;
+      seen.push_back(operand.tensor);
+      TokenUses& uses = token->second;
+      const auto& order = uses.kernels;
+      if (uses.done < order.size() && order[uses.done] == kernel) {
+        ++uses.done;
+        continue;
+      }
+      const auto turn = std::find(order.begin(), order.end(), kernel) - order.begin();
+      const bool again = static_cast<std::size_t>(turn) < uses.done;
+      report(fmt::format(
+          "kernel {} runs {}, and {} stands for state that no copy of it brings back", graph_[kernel].name,
+          again ? std::string("again") : fmt::format("before {}", graph_[order[uses.done]].name),
+          name(operand.tensor)));
+      if (!again) uses.done = static_cast<std::size_t>(turn) + 1;
+    }
   }
 }
 

@@ -60,6 +60,8 @@ class Verification {
   void stays_in_place(const Kernel& kernel, const Run& run, std::size_t output);
   void use_workspace(const Kernel& kernel, const Run& run);
   bool fits_the_kernel(const Run& run);
+  /// Kernels of a token run once, in the graph's order.
+  void take_tokens(KernelId kernel);
 
   bool known(TensorId tensor);
   bool known(TierId tier);
@@ -79,8 +81,14 @@ class Verification {
   const std::size_t limit_;
   const Values values_;
   AbstractRegions regions_;
-  std::vector<bool> linked_;     ///< from tier by tier
-  std::vector<bool> has_run_;    ///< by kernel
+  std::vector<bool> linked_;   ///< from tier by tier
+  std::vector<bool> has_run_;  ///< by kernel
+  /// By token: the kernels that use it, in the graph's order, and how many of them have run.
+  struct TokenUses {
+    std::vector<KernelId> kernels = {};
+    std::size_t done = 0;
+  };
+  std::unordered_map<std::uint32_t, TokenUses> tokens_;
   std::vector<bool> is_result_;  ///< by tensor
   std::vector<Alloc> start_;     ///< what of plan.start is possible
   std::vector<Transfer> transfers_;

@@ -1,3 +1,4 @@
+#include "graph/tokens.hpp"
 #include "plan/verify_state.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,19 @@ Verification::Verification(const Graph& graph, const Machine& machine, const Pla
   for (const Link& link : machine.links)
     linked_[link.from.index * machine.tiers.size() + link.to.index] = true;
   for (const TensorId result : graph.results) is_result_[result.index] = true;
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    if (is_token(graph.tensors[i])) tokens_[i];
+  }
+  for (std::uint32_t k = 0; k < graph.kernels.size() && !tokens_.empty(); ++k) {
+    for (const auto* operands : {&graph.kernels[k].inputs, &graph.kernels[k].outputs}) {
+      for (const Operand& operand : *operands) {
+        const auto token = tokens_.find(operand.tensor.index);
+        if (token == tokens_.end()) continue;
+        auto& users = token->second.kernels;
+        if (users.empty() || users.back() != KernelId{k}) users.push_back({k});
+      }
+    }
+  }
 }
 
 std::vector<Violation> Verification::run() {

@@ -44,7 +44,7 @@ Adviser::Adviser(AdviceRequest request)
       peak_(Lifetimes(request_.graph).peak_bytes()),
       all_fast_(peak_),
       fast_only_(KernelClock(request_.graph, request_.machine, request_.profile).fast_step()),
-      bounds_(asked(request_.budget.at(0)), bounds::Again::yes) {
+      bounds_(asked(request_.budget.at(0)), bounds::Recompute::yes) {
   const auto& tiers = request_.machine.tiers;
   check(request_.budget.size() == tiers.size(), "every tier has its budget");
   check(request_.prices.empty() || request_.prices.size() == tiers.size(), "every tier has its price");

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "planners/bound_curve.hpp"
+#include "bounds/curve.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/verify.hpp"
 

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/check.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/bound_curve.hpp"
+#include "bounds/curve.hpp"
+#include "planners/autotm/solver/fast.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -15,12 +15,13 @@ constexpr double kGigabyte = 1e9;
 /// By how much a link is made faster, of its rate.
 constexpr double kFaster = 0.1;
 
-/// Good prices are wanted rather than a good placement. The clock is for graphs of many thousands of kernels.
+/// Good multipliers are wanted rather than a good placement. The limit of work is for graphs of many
+/// thousands of kernels.
 autotm::FastOptions solver_options() {
   autotm::FastOptions options;
   options.gap = 1e-4;
   options.iterations = 1500;
-  options.time = Seconds{10};
+  options.work = autotm::kFastWork;
   return options;
 }
 
@@ -42,14 +43,14 @@ Result<MemoryWorth> by_program(const PlanRequest& request, autotm::Formulation f
   const autotm::FastOptions options = solver_options();
   const auto solved = solve_fast(*instance, options);
   if (!solved) return solved.error();
-  const double of_a_byte = std::accumulate(solved->prices.begin(), solved->prices.end(), 0.0);
+  const double of_a_byte = std::accumulate(solved->multipliers.begin(), solved->multipliers.end(), 0.0);
   return MemoryWorth{of_a_byte * kGigabyte, solved->bound, PricedBy::program};
 }
 
 /// Prices of a little less memory may prove more than those climbed to at this capacity.
 MemoryWorth by_bound(const PlanRequest& request, PricedBy by) {
   constexpr double kShares[] = {1, 0.97, 0.9, 0.8, 0.6};
-  BoundCurve curve(request, by == PricedBy::any_plan ? bounds::Again::yes : bounds::Again::no);
+  BoundCurve curve(request, by == PricedBy::any_plan ? bounds::Recompute::yes : bounds::Recompute::no);
   const Bytes fast = request.budget[0];
   for (const double share : kShares)
     curve.add({static_cast<std::uint64_t>(share * static_cast<double>(fast.count))});

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/similar.hpp"
+#include "migration/variant_choice.hpp"
 #include "planners/autotm/autotm.hpp"
 #include "planners/baselines/cached_arrays.hpp"
 #include "planners/baselines/demand.hpp"
@@ -15,7 +16,6 @@
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/best.hpp"
 #include "planners/sentinel/sentinel.hpp"
-#include "planners/variant_choice.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
@@ -110,9 +110,18 @@ Result<void> check_planner(std::string_view text) {
 }
 
 Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
-  check(request.budget.size() == request.machine.tiers.size(), "every tier has its budget");
-  auto choice = choose_planner(name);
+  const auto choice = choose_planner(name);
   if (!choice) return choice.error();
+  const auto plan = [&](PlanRequest asked) {
+    asked.options.insert(choice->options.begin(), choice->options.end());
+    return choice->planner->plan(asked);
+  };
+  return make_plan_by(plan, name, request);
+}
+
+Result<Plan> make_plan_by(const std::function<Result<Plan>(const PlanRequest&)>& make, std::string_view name,
+                          const PlanRequest& request) {
+  check(request.budget.size() == request.machine.tiers.size(), "every tier has its budget");
   const LeastBudget least = least_budget(request.graph, request.machine);
   if (request.budget[0] < least.bytes) {
     return Error{ErrorCode::too_large,
@@ -122,9 +131,7 @@ Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
                              readable(least.bytes - request.budget[0]))};
   }
   const VariantChoice variants(request);
-  PlanRequest asked = variants.request();
-  asked.options.merge(choice->options);
-  auto plan = choice->planner->plan(asked);
+  auto plan = make(variants.request());
   if (!plan) return plan;
   variants.restore(*plan);
   plan->planner = name;

@@ -1,4 +1,4 @@
-// By what one computer is told from another when measurements are kept.
+// ComputerName: what distinguishes one computer from another when measurements are kept for later.
 #pragma once
 
 #include <filesystem>
@@ -8,8 +8,8 @@ namespace terrace {
 
 struct ComputerName {
   std::string processor;  ///< `unknown processor` where the kernel does not say
-  unsigned cores = 1;     ///< that this process can keep busy
-  std::string kernel;     ///< its release
+  unsigned cores = 1;     ///< how many this process can keep busy
+  std::string kernel;     ///< the release of the operating system's kernel
 };
 
 /// `root` is where /proc and /sys are looked for.

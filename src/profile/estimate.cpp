@@ -2,7 +2,7 @@
 
 #include "base/fingerprint.hpp"
 #include "profile/roofline.hpp"
-#include "terrace/plan.hpp"
+#include "terrace/graph.hpp"
 #include "terrace/profile.hpp"
 
 namespace terrace {

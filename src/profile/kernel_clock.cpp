@@ -23,9 +23,9 @@ void add_accesses(std::vector<Seconds>& accesses, const Graph& graph, const Mach
 
 Seconds fastest(const std::vector<std::vector<PlacedTime>>& variants, double share) {
   Seconds least = Seconds::max();
-  for (const auto& places : variants) {
-    check(!places.empty(), "the profile has every variant with all operands in tier 0");
-    least = std::min(least, in_step(places.front(), share));
+  for (const auto& measured : variants) {
+    check(!measured.empty(), "the profile has every variant with all operands in tier 0");
+    least = std::min(least, in_step(measured.front(), share));
   }
   return least;
 }
@@ -54,14 +54,14 @@ KernelClock::KernelClock(const Graph& graph, const Machine& machine, const Profi
   check(profile.kernels.size() == graph.kernels.size(), "the profile is of this graph");
   first_operand_.reserve(graph.kernels.size() + 1);
   first_operand_.push_back(0);
-  first_place_.push_back(0);
+  first_placement_.push_back(0);
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
     const auto& variants = profile.kernels[k].variants;
     check(variants.size() == variant_count(graph.kernels[k]), "the profile has every variant");
     add_accesses(access_, graph, machine, graph.kernels[k]);
     first_operand_.push_back(first_operand_.back() + operand_count(graph.kernels[k]));
-    first_variant_.push_back(first_place_.size() - 1);
-    for (const auto& places : variants) index_places(places);
+    first_variant_.push_back(first_placement_.size() - 1);
+    for (const auto& measured : variants) index_placements(measured);
     cold_share_.push_back(cold_share(graph, {k}));
     fast_.push_back(fastest(variants, cold_share_.back()));
     fast_step_ += fast_.back();
@@ -75,26 +75,28 @@ std::uint64_t KernelClock::code_of(std::span<const TierId> tiers) const {
   return code;
 }
 
-void KernelClock::index_places(const std::vector<PlacedTime>& places) {
-  if (places.size() > 1) {
-    for (std::uint32_t i = 0; i < places.size(); ++i) places_.push_back({code_of(places[i].tiers), i});
-    std::stable_sort(places_.begin() + static_cast<std::ptrdiff_t>(first_place_.back()), places_.end(),
-                     [](const Place& a, const Place& b) { return a.code < b.code; });
+void KernelClock::index_placements(const std::vector<PlacedTime>& measured) {
+  if (measured.size() > 1) {
+    for (std::uint32_t i = 0; i < measured.size(); ++i)
+      placements_.push_back({code_of(measured[i].tiers), i});
+    std::stable_sort(placements_.begin() + static_cast<std::ptrdiff_t>(first_placement_.back()),
+                     placements_.end(),
+                     [](const MeasuredPlacement& a, const MeasuredPlacement& b) { return a.code < b.code; });
   }
-  first_place_.push_back(places_.size());
+  first_placement_.push_back(placements_.size());
 }
 
 const PlacedTime* KernelClock::find(KernelId kernel, std::uint32_t variant,
                                     std::span<const TierId> tiers) const {
   const std::size_t number = first_variant_[kernel.index] + variant;
-  const Place* const begin = places_.data() + first_place_[number];
-  const Place* const end = places_.data() + first_place_[number + 1];
+  const MeasuredPlacement* const begin = placements_.data() + first_placement_[number];
+  const MeasuredPlacement* const end = placements_.data() + first_placement_[number + 1];
   if (begin == end) return nullptr;
   const std::uint64_t code = code_of(tiers);
-  const Place* place = std::lower_bound(begin, end, code,
-                                        [](const Place& a, std::uint64_t wanted) { return a.code < wanted; });
-  for (; place != end && place->code == code; ++place) {
-    const PlacedTime& placed = profile_.kernels[kernel.index].variants[variant][place->entry];
+  const MeasuredPlacement* candidate = std::lower_bound(
+      begin, end, code, [](const MeasuredPlacement& a, std::uint64_t wanted) { return a.code < wanted; });
+  for (; candidate != end && candidate->code == code; ++candidate) {
+    const PlacedTime& placed = profile_.kernels[kernel.index].variants[variant][candidate->entry];
     if (std::equal(placed.tiers.begin(), placed.tiers.end(), tiers.begin(), tiers.end())) return &placed;
   }
   return nullptr;

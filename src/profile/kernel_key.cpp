@@ -7,22 +7,16 @@
 #include <iterator>
 #include <string_view>
 
-#include "graph/attribute_fields.hpp"
-
 namespace terrace {
 namespace {
 
-/// Which random numbers a dropout draws does not change how long it takes.
-bool changes_time(std::string_view field) { return field != "stream"; }
-
-void add_attributes(std::string& key, const Attributes& attributes) {
-  std::visit(
-      [&key](const auto& some) {
-        for_each_field(some, [&key](std::string_view name, const auto& value) {
-          if (changes_time(name)) fmt::format_to(std::back_inserter(key), " {}={}", name, value);
-        });
-      },
-      attributes);
+void add_attributes(std::string& key, const Backend& backend, const Attributes& attributes) {
+  for (const auto& [name, value] : attributes) {
+    if (!backend.changes_time(name)) continue;
+    std::visit([&, &text = name](
+                   const auto& held) { fmt::format_to(std::back_inserter(key), " {}={}", text, held); },
+               value);
+  }
 }
 
 /// `f32[32, 64]abcd@...`, its bytes, and the number of an earlier operand that is the same memory.
@@ -37,9 +31,9 @@ void add_operand(std::string& key, const Graph& graph, const Operand& operand, s
 
 }  // namespace
 
-std::string kernel_key(const Graph& graph, const Kernel& kernel) {
-  std::string key(to_string(kernel.operation));
-  add_attributes(key, kernel.attributes);
+std::string kernel_key(const Backend& backend, const Graph& graph, const Kernel& kernel) {
+  std::string key = kernel.operation;
+  add_attributes(key, backend, kernel.attributes);
   std::vector<TensorId> seen;
   key += " |";
   for (const Operand& operand : kernel.inputs) add_operand(key, graph, operand, seen);

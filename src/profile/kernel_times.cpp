@@ -1,6 +1,8 @@
 #include "profile/kernel_times.hpp"
 
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "base/check.hpp"
 
@@ -58,14 +60,14 @@ std::vector<KernelTime> kernel_times(const Graph& graph, std::span<const Seconds
 }
 
 std::vector<OperationTime> by_operation(const Graph& graph, std::span<const KernelTime> kernels) {
-  std::vector<OperationTime> all(kOperations);
+  std::vector<OperationTime> all;
+  std::unordered_map<std::string_view, std::size_t> places;
   for (std::size_t i = 0; i < kernels.size(); ++i) {
-    const Operation operation = graph.kernels[i].operation;
-    OperationTime& kind = all[static_cast<std::size_t>(operation)];
-    kind.operation = operation;
-    kind.all += kernels[i];
+    const std::string& operation = graph.kernels[i].operation;
+    const auto [place, is_new] = places.try_emplace(operation, all.size());
+    if (is_new) all.push_back({operation, {}});
+    all[place->second].all += kernels[i];
   }
-  std::erase_if(all, [](const OperationTime& kind) { return kind.all.kernels == 0; });
   std::stable_sort(all.begin(), all.end(),
                    [](const auto& a, const auto& b) { return a.all.time > b.all.time; });
   return all;

@@ -26,7 +26,7 @@ struct KernelTime {
 };
 
 struct OperationTime {
-  Operation operation = Operation::custom;
+  std::string operation;
   KernelTime all;
 };
 

@@ -1,22 +1,22 @@
 #include "profile/measure.hpp"
 
 #include <fmt/format.h>
-#include <omp.h>
 
 #include <algorithm>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "backends/processor.hpp"
 #include "base/check.hpp"
+#include "graph/tokens.hpp"
 #include "graph/variant.hpp"
 #include "profile/computer_name.hpp"
+#include "profile/kernel_benchmark.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/measure_placements.hpp"
 #include "profile/roofline.hpp"
-#include "profile/trial.hpp"
-#include "terrace/plan.hpp"
+#include "terrace/graph.hpp"
 #include "terrace/version.hpp"
 
 namespace terrace {
@@ -24,7 +24,7 @@ namespace {
 
 using Times = std::unordered_map<std::string, PlacedTime>;
 
-/// One of those that are alike, to be measured for all of them.
+/// A kernel that is measured for all kernels of the same key.
 struct Candidate {
   std::string key;
   const Kernel* kernel;
@@ -35,13 +35,14 @@ PlacedTime with_tiers(PlacedTime time, const Kernel& kernel) {
   return time;
 }
 
-Result<void> check_measurable(const Graph& graph, const Kernel& kernel, Bytes budget) {
-  if (kernel.operation == Operation::custom) {
+Result<void> check_measurable(const Backend& backend, const Graph& graph, const Kernel& kernel,
+                              Bytes budget) {
+  if (!backend.can_run(kernel)) {
     return Error{
         ErrorCode::unsupported,
         fmt::format("kernel '{}' is foreign and cannot be run here: estimate its time instead", kernel.name)};
   }
-  const Bytes needed = trial_bytes(graph, kernel);
+  const Bytes needed = benchmark_bytes(graph, kernel);
   if (needed <= budget) return {};
   return Error{ErrorCode::too_large,
                fmt::format("measuring kernel '{}' needs {} for its operands, and the budget is {}: raise the "
@@ -57,13 +58,13 @@ struct Subject {
 };
 using Subjects = std::vector<std::vector<Subject>>;  ///< by kernel, then by variant
 
-Subjects subjects_of(const Graph& graph) {
+Subjects subjects_of(const Backend& backend, const Graph& graph) {
   Subjects subjects;
   for (const Kernel& kernel : graph.kernels) {
     auto& variants = subjects.emplace_back();
     for (std::uint32_t i = 0; i < variant_count(kernel); ++i) {
       Kernel one = as_variant(kernel, i);
-      std::string key = kernel_key(graph, one);
+      std::string key = kernel_key(backend, graph, one);
       variants.push_back({std::move(one), std::move(key)});
     }
   }
@@ -71,11 +72,12 @@ Subjects subjects_of(const Graph& graph) {
 }
 
 /// Fails where no variant of a kernel fits; those that do not where another does are marked.
-Result<void> find_fitting(const Graph& graph, std::vector<Subject>& variants, Bytes budget) {
+Result<void> find_fitting(const Backend& backend, const Graph& graph, std::vector<Subject>& variants,
+                          Bytes budget) {
   std::optional<Error> reason;
   bool any = false;
   for (Subject& subject : variants) {
-    const auto measurable = check_measurable(graph, subject.kernel, budget);
+    const auto measurable = check_measurable(backend, graph, subject.kernel, budget);
     subject.fits = static_cast<bool>(measurable);
     any = any || subject.fits;
     if (!subject.fits && !reason) reason = measurable.error();
@@ -84,20 +86,25 @@ Result<void> find_fitting(const Graph& graph, std::vector<Subject>& variants, By
   return {};
 }
 
-/// What the system gives stands for memory of all tiers; what is lent is of one.
+/// How much memory tier 0 may take. Memory of the system stands for all tiers; what is lent belongs to one.
 Bytes most_in_first(const MeasureOptions& options) {
   return options.lend ? options.tier_budgets[0] : options.budget;
 }
 
 /// Fills in what the store knows; returns the rest.
-Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptions& options,
-                                          const std::string& compute, Subjects& subjects, Times& times,
-                                          PlacementTrials& elsewhere) {
+Result<std::vector<Candidate>> candidates(const Backend& backend, const Graph& graph,
+                                          const MeasureOptions& options, const std::string& compute,
+                                          Subjects& subjects, Times& times, PlacementBenchmarks& elsewhere) {
   std::vector<Candidate> unknown;
   std::unordered_set<std::string> seen;
   const Bytes most = most_in_first(options);
   for (auto& variants : subjects) {
-    const auto fitting = find_fitting(graph, variants, most);
+    // Whatever runs in order to be measured changes the state that a token stands for.
+    if (has_token(graph, variants.front().kernel)) {
+      for (Subject& subject : variants) subject.fits = false;
+      continue;
+    }
+    const auto fitting = find_fitting(backend, graph, variants, most);
     if (!fitting && !options.lend) return fitting.error();
     for (const auto& [kernel, key, fits] : variants) {
       if (!fits || !seen.insert(key).second) continue;
@@ -113,16 +120,17 @@ Result<std::vector<Candidate>> candidates(const Graph& graph, const MeasureOptio
   return unknown;
 }
 
-Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unknown,
+Result<void> measure_all(const Backend& backend, const Graph& graph, const std::vector<Candidate>& unknown,
                          const MeasureOptions& options, const std::string& compute, Times& times,
                          const std::function<void()>& done) {
   if (unknown.empty()) return {};
   Bytes largest;
-  for (const Candidate& one : unknown) largest = std::max(largest, trial_bytes(graph, *one.kernel));
-  auto trial = open_trial(options, std::min(most_in_first(options), largest + flush_bytes()));
-  if (!trial) return trial.error();
+  for (const Candidate& one : unknown) largest = std::max(largest, benchmark_bytes(graph, *one.kernel));
+  auto benchmark =
+      open_benchmark(backend, options, std::min(most_in_first(options), largest + flush_bytes()));
+  if (!benchmark) return benchmark.error();
   for (const Candidate& one : unknown) {
-    const PlacedTime& time = times[one.key] = trial->measure(graph, *one.kernel);
+    const PlacedTime& time = times[one.key] = benchmark->measure(graph, *one.kernel);
     if (options.store != nullptr) options.store->save(one.key, compute, time);
     done();
   }
@@ -130,7 +138,7 @@ Result<void> measure_all(const Graph& graph, const std::vector<Candidate>& unkno
 }
 
 Profile assembled(const Graph& graph, const Machine& machine, const Subjects& subjects, const Times& times,
-                  const PlacementTrials& elsewhere, ProfileStore* store, const std::string& compute) {
+                  const PlacementBenchmarks& elsewhere, ProfileStore* store, const std::string& compute) {
   // A variant that is too large to be measured is too large to be planned with: its time is the machine's.
   Profile profile = estimate(graph, machine);
   for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
@@ -151,27 +159,30 @@ Profile assembled(const Graph& graph, const Machine& machine, const Subjects& su
 
 }  // namespace
 
-std::string compute_key(unsigned threads) {
-  const dnnl_version_t* library = dnnl_version();
-  return fmt::format("{}, {} threads, oneDNN {}.{}.{} {}, Terrace {}", computer_name().processor, threads,
-                     library->major, library->minor, library->patch, library->hash, TERRACE_VERSION);
+std::string compute_key(const Backend& backend, unsigned threads) {
+  return fmt::format("{}, {} threads, {}, Terrace {}", computer_name().processor, threads, backend.version(),
+                     TERRACE_VERSION);
 }
 
 Result<Profile> measure(const Graph& lowered, const Machine& machine, const MeasureOptions& options) {
   check(options.threads > 0, "at least one thread measures");
-  omp_set_num_threads(static_cast<int>(options.threads));
-  const std::string compute = compute_key(options.threads);
-  Subjects subjects = subjects_of(lowered);
+  const Result<std::shared_ptr<const Backend>> processor =
+      options.backend == nullptr ? processor_backend() : std::shared_ptr<const Backend>();
+  if (!processor) return processor.error();
+  const Backend& backend = options.backend != nullptr ? *options.backend : **processor;
+  backend.use_threads(options.threads);
+  const std::string compute = compute_key(backend, options.threads);
+  Subjects subjects = subjects_of(backend, lowered);
   Times times;
-  PlacementTrials elsewhere(lowered, machine, options, compute);
-  const auto unknown = candidates(lowered, options, compute, subjects, times, elsewhere);
+  PlacementBenchmarks elsewhere(backend, lowered, machine, options, compute);
+  const auto unknown = candidates(backend, lowered, options, compute, subjects, times, elsewhere);
   if (!unknown) return unknown.error();
   MeasureProgress progress{0, unknown->size() + elsewhere.unknown()};
   const auto done = [&] {
     ++progress.done;
     if (options.progress) options.progress(progress);
   };
-  if (auto measured = measure_all(lowered, *unknown, options, compute, times, done); !measured)
+  if (auto measured = measure_all(backend, lowered, *unknown, options, compute, times, done); !measured)
     return measured.error();
   elsewhere.measure(done);
   return assembled(lowered, machine, subjects, times, elsewhere, options.store, compute);

@@ -7,9 +7,9 @@
 #include <future>
 #include <thread>
 
+#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
 #include "base/random.hpp"
-#include "kernels/cpu/math/loops.hpp"
 
 namespace terrace {
 namespace {

@@ -8,7 +8,8 @@
 
 namespace terrace {
 
-/// Numbers of copying threads worth measuring between two memories, ascending; none of other tiers.
+/// The numbers of copying threads that are worth measuring between two memories, in ascending order. There
+/// are none where one of the tiers is not memory.
 std::vector<unsigned> thread_counts(Tier& from, Tier& to);
 
 class LinkBench {
@@ -17,17 +18,17 @@ class LinkBench {
   /// later. Borrows the tiers. pre: the first tier is addressable
   LinkBench(std::vector<Tier*> tiers, Bytes area);
 
-  /// Transfers of `size` one after the other for at least `round`: how long one takes.
+  /// How long one transfer of `size` takes, from many in a row that last for at least `round`.
   Seconds transfer(TierId from, TierId to, Bytes size, Seconds round);
   /// The rate of the link while the opposite one is busy too, over its rate alone.
   double both_ways(TierId from, TierId to, Bytes size, Seconds round);
-  /// Of a kernel on all threads and the link busy in the background: what is left of the speed each has
-  /// alone. The kernel uses memory moderately: 16 operations for every byte.
+  /// A kernel on all threads and a busy link slow each other down: what is left of the speed that each has
+  /// alone. The kernel uses memory moderately, with 16 operations for every byte.
   struct Shares {
     double compute = 1, link = 1;
   };
   Shares beside_compute(TierId from, TierId to, Bytes size, Seconds round);
-  /// Copying threads at work on a link.
+  /// How many threads copy over a link.
   unsigned threads(TierId from, TierId to) const;
 
   struct Copying {
@@ -42,7 +43,7 @@ class LinkBench {
   Copying beside_compute(Mover& mover, TierId from, TierId to, Bytes size, Seconds round);
 
   std::vector<Tier*> tiers_;
-  Bytes half_;  ///< of the area: for one direction
+  Bytes half_;  ///< half of the area, for one direction
   std::vector<float> operand_;
   Mover mover_;  ///< last: transfers end before anything else does
 };

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <vector>
 
+#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
 #include "base/random.hpp"
-#include "kernels/cpu/math/loops.hpp"
 
 namespace terrace {
 namespace {

@@ -11,8 +11,8 @@ BytesPerSecond measure_write(Tier& tier, Bytes area);
 /// pre: written before, so that there are pages to read
 BytesPerSecond measure_read(Tier& tier, Bytes area);
 
-/// Reading at places nobody can guess. What the tier declares goes before what is measured. Overwrites
-/// `area`.
+/// How long a read takes whose address the processor cannot guess. What the tier declares counts, where it
+/// declares something, and not what is measured. Overwrites `area`.
 Seconds measure_latency(Tier& tier, Bytes area);
 
 }  // namespace terrace

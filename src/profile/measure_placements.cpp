@@ -39,16 +39,16 @@ Result<std::unique_ptr<Tier>> open_sample(const MachineTier& tier, Bytes arena) 
 
 }  // namespace
 
-Result<Trial> open_trial(const MeasureOptions& options, Bytes arena) {
-  if (!options.lend) return Trial::open(arena);
+Result<KernelBenchmark> open_benchmark(const Backend& backend, const MeasureOptions& options, Bytes arena) {
+  if (!options.lend) return KernelBenchmark::open(backend, arena);
   auto memory = options.lend({0}, arena);
   if (!memory) return memory.error();
-  return Trial(*std::move(memory));
+  return KernelBenchmark(backend, *std::move(memory));
 }
 
-PlacementTrials::PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
-                                 std::string compute)
-    : graph_(graph), machine_(machine), options_(options), compute_(std::move(compute)) {
+PlacementBenchmarks::PlacementBenchmarks(const Backend& backend, const Graph& graph, const Machine& machine,
+                                         const MeasureOptions& options, std::string compute)
+    : backend_(backend), graph_(graph), machine_(machine), options_(options), compute_(std::move(compute)) {
   const std::vector<Bytes>& budgets = options.tier_budgets;
   if (budgets.empty()) return;
   check(budgets.size() == machine.tiers.size(), "there is a budget for each tier");
@@ -58,15 +58,15 @@ PlacementTrials::PlacementTrials(const Graph& graph, const Machine& machine, con
   check(sum <= options.budget, "the budgets of the tiers are within that of all memory");
 }
 
-bool PlacementTrials::fits(const Kernel& kernel, const Placement& tiers) const {
-  const std::vector<Bytes> needed = trial_bytes(graph_, kernel, tiers);
+bool PlacementBenchmarks::fits(const Kernel& kernel, const Placement& tiers) const {
+  const std::vector<Bytes> needed = benchmark_bytes(graph_, kernel, tiers);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i] > round_down(options_.tier_budgets[i], machine_.tiers[i].granularity)) return false;
   }
   return true;
 }
 
-std::string PlacementTrials::name_of(const Placement& tiers) const {
+std::string PlacementBenchmarks::name_of(const Placement& tiers) const {
   std::string name;
   for (const TierId tier : tiers) {
     if (!name.empty()) name += " | ";
@@ -75,7 +75,7 @@ std::string PlacementTrials::name_of(const Placement& tiers) const {
   return name;
 }
 
-void PlacementTrials::add(const std::string& key, const Kernel& kernel) {
+void PlacementBenchmarks::add(const std::string& key, const Kernel& kernel) {
   Subject subject{key, &kernel, {}};
   for (Placement& tiers : placements(kernel, further_)) {
     if (!fits(kernel, tiers)) continue;
@@ -89,78 +89,79 @@ void PlacementTrials::add(const std::string& key, const Kernel& kernel) {
   subjects_.push_back(std::move(subject));
 }
 
-bool PlacementTrials::Subject::is_known() const {
+bool PlacementBenchmarks::Subject::is_known() const {
   return std::all_of(placements.begin(), placements.end(),
                      [](const Wanted& wanted) { return wanted.time.has_value(); });
 }
 
-std::size_t PlacementTrials::unknown() const {
+std::size_t PlacementBenchmarks::unknown() const {
   return static_cast<std::size_t>(std::count_if(subjects_.begin(), subjects_.end(),
                                                 [](const Subject& subject) { return !subject.is_known(); }));
 }
 
-std::vector<Bytes> PlacementTrials::arenas() const {
+std::vector<Bytes> PlacementBenchmarks::arenas() const {
   std::vector<Bytes> largest(machine_.tiers.size());
   for (const Subject& subject : subjects_) {
     for (const Wanted& wanted : subject.placements) {
       if (wanted.time) continue;
-      const std::vector<Bytes> needed = trial_bytes(graph_, *subject.kernel, wanted.tiers);
+      const std::vector<Bytes> needed = benchmark_bytes(graph_, *subject.kernel, wanted.tiers);
       for (std::size_t i = 0; i < needed.size(); ++i) largest[i] = std::max(largest[i], needed[i]);
     }
   }
   return largest;
 }
 
-void PlacementTrials::open_further(Trial& trial, TierId id, Bytes arena) const {
+void PlacementBenchmarks::open_further(KernelBenchmark& benchmark, TierId id, Bytes arena) const {
   const Bytes whole = round_up(arena, machine_[id].granularity);
   auto tier = options_.lend ? options_.lend(id, whole) : open_sample(machine_[id], whole);
   if (tier) {
-    trial.add(id, std::move(*tier));
-  } else if (options_.told) {
-    options_.told(fmt::format("times with operands in {} are computed, not measured: {}", machine_[id].name,
+    benchmark.add(id, std::move(*tier));
+  } else if (options_.note) {
+    options_.note(fmt::format("times with operands in {} are computed, not measured: {}", machine_[id].name,
                               tier.error().message));
   }
 }
 
-std::optional<Trial> PlacementTrials::open() const {
+std::optional<KernelBenchmark> PlacementBenchmarks::open() const {
   const std::vector<Bytes> largest = arenas();
-  auto trial = open_trial(options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
-  if (!trial) {
-    if (options_.told) options_.told(trial.error().message);
+  auto benchmark =
+      open_benchmark(backend_, options_, std::min(options_.tier_budgets[0], largest[0] + flush_bytes()));
+  if (!benchmark) {
+    if (options_.note) options_.note(benchmark.error().message);
     return std::nullopt;
   }
   for (const TierId id : further_) {
-    if (largest[id.index] > Bytes{}) open_further(*trial, id, largest[id.index]);
+    if (largest[id.index] > Bytes{}) open_further(*benchmark, id, largest[id.index]);
   }
-  return std::move(*trial);
+  return std::move(*benchmark);
 }
 
-void PlacementTrials::measure(Trial& trial, Subject& subject) const {
+void PlacementBenchmarks::measure(KernelBenchmark& benchmark, Subject& subject) const {
   const auto begin = steady_clock().now();
   std::map<std::string, PlacedTime> measured;
   for (Wanted& wanted : subject.placements) {
-    const auto is_open = [&](TierId id) { return trial.has(id); };
+    const auto is_open = [&](TierId id) { return benchmark.has(id); };
     if (wanted.time || !std::all_of(wanted.tiers.begin(), wanted.tiers.end(), is_open)) continue;
     const bool is_late = !measured.empty() && steady_clock().now() - begin >= options_.placement_time;
-    wanted.time = is_late ? PlacedTime{} : trial.measure(graph_, *subject.kernel, wanted.tiers, kEffort);
+    wanted.time = is_late ? PlacedTime{} : benchmark.measure(graph_, *subject.kernel, wanted.tiers, kEffort);
     measured[wanted.name] = *wanted.time;
   }
   if (options_.store != nullptr && !measured.empty())
     options_.store->save_placed(subject.key, compute_, measured);
 }
 
-void PlacementTrials::measure(const std::function<void()>& done) {
+void PlacementBenchmarks::measure(const std::function<void()>& done) {
   if (unknown() == 0) return;
-  auto trial = open();
-  if (!trial) return;
+  auto benchmark = open();
+  if (!benchmark) return;
   for (Subject& subject : subjects_) {
     if (subject.is_known()) continue;
-    measure(*trial, subject);
+    measure(*benchmark, subject);
     done();
   }
 }
 
-std::vector<PlacedTime> PlacementTrials::times(const std::string& key) const {
+std::vector<PlacedTime> PlacementBenchmarks::times(const std::string& key) const {
   std::vector<PlacedTime> known;
   for (const Wanted& wanted : subjects_[numbers_.at(key)].placements) {
     if (wanted.time && wanted.time->samples > 0) known.push_back(*wanted.time);

@@ -13,24 +13,24 @@
 #include <unordered_map>
 #include <vector>
 
+#include "profile/kernel_benchmark.hpp"
 #include "profile/measure.hpp"
 #include "profile/placements.hpp"
-#include "profile/trial.hpp"
 
 namespace terrace {
 
-/// With tier 0 alone: memory that is lent, or the system's. Fails where there is none.
-Result<Trial> open_trial(const MeasureOptions& options, Bytes arena);
+/// A benchmark with tier 0 alone, in memory that is lent or the system's. Fails where there is none.
+Result<KernelBenchmark> open_benchmark(const Backend& backend, const MeasureOptions& options, Bytes arena);
 
-class PlacementTrials {
+class PlacementBenchmarks {
  public:
   /// Borrows all but the compute key. pre: a valid machine; the budgets of MeasureOptions agree
-  PlacementTrials(const Graph& graph, const Machine& machine, const MeasureOptions& options,
-                  std::string compute);
+  PlacementBenchmarks(const Backend& backend, const Graph& graph, const Machine& machine,
+                      const MeasureOptions& options, std::string compute);
 
   /// Takes from the store what it knows of a kernel. pre: none of this key was added
   void add(const std::string& key, const Kernel& kernel);
-  /// Kernels of which something is not known yet.
+  /// How many kernels have a placement whose time is not known yet.
   std::size_t unknown() const;
   /// Measures them; `done` is called after each. Throws EnvironmentError where memory or a device fails.
   void measure(const std::function<void()>& done);
@@ -41,7 +41,7 @@ class PlacementTrials {
   struct Wanted {
     Placement tiers;
     std::string name;                ///< for the store
-    std::optional<PlacedTime> time;  ///< without samples: left out
+    std::optional<PlacedTime> time;  ///< none: not known yet; without samples: it was left out
   };
   struct Subject {
     std::string key;
@@ -54,10 +54,11 @@ class PlacementTrials {
   bool fits(const Kernel& kernel, const Placement& tiers) const;
   std::string name_of(const Placement& tiers) const;
   std::vector<Bytes> arenas() const;
-  std::optional<Trial> open() const;
-  void open_further(Trial& trial, TierId id, Bytes arena) const;
-  void measure(Trial& trial, Subject& subject) const;
+  std::optional<KernelBenchmark> open() const;
+  void open_further(KernelBenchmark& benchmark, TierId id, Bytes arena) const;
+  void measure(KernelBenchmark& benchmark, Subject& subject) const;
 
+  const Backend& backend_;
   const Graph& graph_;
   const Machine& machine_;
   const MeasureOptions& options_;

@@ -9,11 +9,11 @@
 
 namespace terrace {
 
-/// Of one figure, from several short rounds.
+/// Values of one figure, one from each of several short rounds.
 using Samples = std::vector<double>;
 
-/// One of them that at most a quarter is below: what something takes when nothing else happens. pre: there
-/// are some
+/// A sample that at most a quarter of the samples is below: how long something takes when nothing else
+/// happens. pre: there are samples
 double lower_quartile(Samples samples);
 
 struct TierSamples {
@@ -29,11 +29,11 @@ struct SizedSamples {
   Samples seconds;  ///< of one transfer alone
 };
 
-/// Of one number of copying threads.
+/// A link with one number of copying threads.
 struct ThreadedSamples {
   unsigned threads = 1;
   Samples rate;                      ///< bytes per second, alone
-  Samples compute, while_computing;  ///< as of the link
+  Samples compute, while_computing;  ///< as LinkSamples has them
 };
 
 struct LinkSamples {

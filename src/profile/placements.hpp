@@ -12,12 +12,13 @@ namespace terrace {
 /// One tier for each input, output and the workspace, in this order.
 using Placement = std::vector<TierId>;
 
-/// Up to as many combinations, the one with all operands in tier 0 among them, all are measured.
+/// All combinations of tiers are measured where there are at most so many, the one with all operands in tier
+/// 0 among them.
 constexpr std::size_t kAllCombinations = 16;
 
-/// Those beyond tier 0, the most telling first: for each further tier all operands there, then each tensor
-/// there alone, then all other combinations where they are few enough in all. What is one tensor is in one
-/// tier. KernelClock composes the rest.
+/// The placements with operands beyond tier 0 that are worth measuring, the most telling first: for each
+/// further tier all operands there, then each tensor there alone, then all other combinations where they are
+/// few enough in all. Operands that are the same tensor are in the same tier. KernelClock composes the rest.
 std::vector<Placement> placements(const Kernel& kernel, std::span<const TierId> further);
 
 }  // namespace terrace

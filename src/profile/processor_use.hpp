@@ -9,11 +9,11 @@
 
 namespace terrace {
 
-/// Up to one moment. Times of several cores add up.
+/// Processor time that was used up to one moment. Times of several cores add up.
 struct ProcessorUse {
-  std::optional<Seconds> all;  ///< of everything on this computer; nothing where the kernel does not say
-  Seconds own{0};              ///< of this process
-  Seconds elapsed{0};          ///< on the clock
+  std::optional<Seconds> all;  ///< by everything on this computer; nothing where the kernel does not say
+  Seconds own{0};              ///< by this process
+  Seconds elapsed{0};          ///< the moment itself, on the clock
 };
 
 /// `root` is where /proc is looked for.

@@ -1,13 +1,11 @@
 #include "profile/rates.hpp"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <vector>
 
+#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
-#include "kernels/cpu/math/loops.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {
@@ -123,7 +121,7 @@ Seconds Rates::bound(double flops, Bytes bytes) const {
 
 Result<Rates> measure_rates(unsigned threads) {
   check(threads > 0, "at least one thread measures");
-  omp_set_num_threads(static_cast<int>(threads));
+  math::set_team_size(threads);
   const auto bandwidth = measure_bandwidth();
   if (!bandwidth) return bandwidth.error();
   return Rates{measure_arithmetic(threads), *bandwidth};

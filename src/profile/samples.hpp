@@ -8,10 +8,10 @@
 
 namespace terrace {
 
-/// When there are enough: at the latest after so many, or so long.
+/// When a time was measured often enough: at the latest after `most` samples, or when they took `longest`.
 struct Effort {
   std::size_t most = 15;
-  double narrow = 0.05;  ///< the confidence interval's half against the median
+  double narrow = 0.05;  ///< half of the confidence interval over the median: below it no more are needed
   Seconds longest{0.3};
 };
 

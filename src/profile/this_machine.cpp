@@ -51,7 +51,8 @@ Result<Machine> fitted(Machine machine, const std::vector<TierSpec>& slow) {
   return machine;
 }
 
-/// Why it is not kept; nothing where it is. A machine without a cache is as good as one with it.
+/// Keeps the machine, and answers why it cannot be kept; nothing where it is. A machine that is not kept is
+/// as good as one that is.
 std::optional<std::string> try_to_keep(const Machine& machine, const fs::path& file) try {
   const auto kept = keep_machine(machine, file);
   return kept ? std::nullopt : std::optional(kept.error().message);

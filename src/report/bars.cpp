@@ -12,7 +12,7 @@ namespace terrace {
 namespace {
 
 constexpr int kWidth = 760, kLeft = 160, kBars = 520, kBar = 14, kGap = 8, kLine = 22;
-/// Told apart by people who see colours otherwise, too (Okabe and Ito).
+/// These colours are distinguishable with colour blindness, too (Okabe and Ito).
 constexpr std::array kColours{"#0072b2", "#e69f00", "#009e73", "#cc79a7"};
 
 std::string escaped(const std::string& text) {

@@ -1,5 +1,5 @@
-// Bar charts as one SVG that needs nothing else: bars lie on their side, one group for each label, one bar
-// for each series, in percent. Pure.
+// Draws bar charts as one self-contained SVG: horizontal bars in percent, one group for each label and one
+// bar for each series. The function is pure.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ struct BarChart {
   std::vector<BarSeries> series;
 };
 
-/// One below the other. pre: every series has a value for every label
+/// Draws the charts one below the other. pre: every series has a value for every label
 std::string bars_svg(const std::string& heading, std::span<const BarChart> charts);
 
 }  // namespace terrace

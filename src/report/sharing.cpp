@@ -15,7 +15,7 @@ namespace {
 constexpr Bytes kLine{64};
 constexpr std::uint64_t kPage = kSmall.count;
 
-/// Memory by first fit: holes by offset, no end.
+/// FirstFit allocates from unlimited memory by first fit, with the holes ordered by offset.
 class FirstFit {
  public:
   std::uint64_t take(Bytes size) {
@@ -60,7 +60,7 @@ std::vector<std::size_t> numbers(std::size_t count) {
 
 std::vector<std::uint64_t> in_allocation_order(std::span<const TensorFacts> facts) {
   std::vector<std::size_t> order = numbers(facts.size());
-  // What outlives the step was made before it.
+  // Tensors that outlive the step were allocated before it.
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     return std::tuple(facts[a].first, facts[a].layers > 0) < std::tuple(facts[b].first, facts[b].layers > 0);
   });
@@ -79,7 +79,7 @@ std::vector<std::uint64_t> in_allocation_order(std::span<const TensorFacts> fact
 
 auto group_of(const TensorFacts& tensor) { return std::tie(tensor.used_in, tensor.layers); }
 
-/// Groups are runs, sorted by accesses within.
+/// Sorts tensors so that groups are contiguous and ordered by accesses within.
 bool goes_before(const TensorFacts& a, const TensorFacts& b) {
   return std::tuple_cat(group_of(a), std::tie(a.accesses, a.first)) <
          std::tuple_cat(group_of(b), std::tie(b.accesses, b.first));
@@ -116,7 +116,7 @@ PageRange pages_of(const TensorFacts& tensor, std::uint64_t offset) {
   return {offset / kPage, (offset + std::max<std::uint64_t>(tensor.bytes.count, 1) - 1) / kPage};
 }
 
-/// Pages by the sum of the accesses of all they hold: tensors change it where they begin and end.
+/// Counts pages by the accesses of all tensors in them; that sum changes only where a tensor begins or ends.
 void add_page_accesses(Sharing& result, std::span<const TensorFacts> facts,
                        std::span<const std::uint64_t> offsets) {
   struct Change {
@@ -146,7 +146,7 @@ bool live_together(const TensorFacts& a, const TensorFacts& b) {
   return a.first <= b.last && b.first <= a.last;
 }
 
-/// What one page's tensors, those that begin or end in it, are to each other.
+/// Compares the tensors that begin or end in one page with each other.
 void add_page(Sharing& result, std::span<const TensorFacts> facts, std::span<const std::size_t> tensors,
               std::vector<bool>& is_falsely) {
   bool shared = false, accesses = false, lifetimes = false;
@@ -178,7 +178,7 @@ Sharing sharing(std::span<const TensorFacts> facts, std::span<const std::uint64_
   Sharing result;
   result.by_page_accesses.resize(by_accesses({}).size());
   add_page_accesses(result, facts, offsets);
-  // Only where a tensor begins or ends can another lie beside it.
+  // A page can hold two tensors only where one of them begins or ends.
   std::unordered_map<std::uint64_t, std::vector<std::size_t>> borders;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     const PageRange range = pages_of(facts[i], offsets[i]);

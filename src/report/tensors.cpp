@@ -13,7 +13,7 @@
 namespace terrace {
 namespace {
 
-/// Up to and including `most`.
+/// A range of values up to and including `most`.
 struct Range {
   const char* label;
   double most;
@@ -21,7 +21,7 @@ struct Range {
 constexpr double kAny = std::numeric_limits<double>::infinity();
 constexpr std::array<Range, 5> kAccesses{
     {{"below 0.5", 0.5}, {"1-2", 2.5}, {"3-10", 10.5}, {"11-100", 100.5}, {"over 100", kAny}}};
-/// The first is for those that outlive the step, which have no number.
+/// The first range is for tensors that outlive the step.
 constexpr std::array<Range, 6> kLifetimes{{{"outlives the step", 0},
                                            {"1 layer", 1},
                                            {"2-4 layers", 4},
@@ -64,7 +64,7 @@ TensorId operand_of(const Kernel& kernel, std::size_t operand) {
   return kernel.workspace;
 }
 
-/// Of each tensor, once for every kernel that uses it.
+/// Returns the accesses of each tensor, summed over the kernels that use it; a kernel counts once.
 std::vector<double> accesses_of_tensors(const Graph& graph, const KernelAccesses& counted) {
   std::vector<double> sums(graph.tensors.size());
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {

@@ -79,7 +79,7 @@ void LinkLanes::advance(Seconds time) {
   bool ended = false;
   for (Lane& lane : lanes_) {
     if (!lane.busy()) continue;
-    // The same expression as in next_end, so that whoever ends next does so exactly then.
+    // This is the same expression as in next_end, so that rounding cannot separate the two.
     if (lane.left / lane.speed <= time) {
       end_first(lane);
       ended = true;

@@ -1,7 +1,7 @@
-// The links of a machine on a clock: a queue of transfers each, worked through in the order they came.
+// LinkLanes simulates the links of a machine: each has a queue of transfers that run in order of arrival.
 //
 // Speeds are constant between two events. An event is a transfer that starts or ends; after each one the
-// speeds of all busy links follow anew from which of them are busy.
+// speeds of all busy links are computed anew from which of them are busy.
 #pragma once
 
 #include <cstddef>
@@ -19,18 +19,18 @@ class LinkLanes {
   explicit LinkLanes(const Machine& machine);
 
   Seconds now() const { return now_; }
-  /// What is left of the kernels' speed.
+  /// Returns the share of the kernels' full speed that busy links leave.
   double kernel_speed() const { return kernel_speed_; }
-  /// How long until the first transfer under way ends; infinite if there is none.
+  /// Returns the time until the first active transfer ends; infinite if there is none.
   Seconds next_end() const;
 
-  /// From now on kernels run, or none does.
+  /// Sets whether a kernel runs from now on, which slows links down.
   void set_computing(bool computing);
 
   /// Queues a transfer now; returns its number, counted from zero.
   std::size_t start(TierId from, TierId to, Bytes bytes);
   bool is_done(std::size_t transfer) const { return done_[transfer]; }
-  /// When it was under way. pre: is_done(transfer)
+  /// Returns when the transfer was active. pre: is_done(transfer)
   Interval interval(std::size_t transfer) const { return intervals_[transfer]; }
 
   /// Lets time pass. pre: time <= next_end()
@@ -39,19 +39,19 @@ class LinkLanes {
   void finish(std::size_t transfer);
   void finish_all();
 
-  /// Bytes queued so far, by link, where there were any.
+  /// Returns the bytes queued so far on each link that was used.
   std::vector<Traffic> moved() const;
 
  private:
   struct Transfer {
     std::size_t number;
-    Seconds alone;  ///< what it takes when nothing else happens
+    Seconds alone;  ///< its duration while nothing else runs
   };
   struct Lane {
     const Link* link;
-    std::size_t opposite;  ///< its own number if there is none
+    std::size_t opposite;  ///< the lane's own number if there is no opposite link
     std::deque<Transfer> queue = {};
-    Seconds left{0};  ///< of the first in the queue, at full speed
+    Seconds left{0};  ///< remaining time of the first transfer in the queue at full speed
     double speed = 1;
     Bytes moved = {};
     bool busy() const { return !queue.empty(); }

@@ -10,7 +10,7 @@
 namespace terrace {
 namespace {
 
-/// Bytes of regions by tier, and the most there were at once.
+/// Tracks the bytes of regions by tier, and their peak.
 class Occupancy {
  public:
   Occupancy(const Graph& graph, const Machine& machine)
@@ -33,7 +33,7 @@ class Occupancy {
   std::vector<Bytes> live_, peak_;
 };
 
-/// The kernels' lane. Each call executes one instruction and returns when it happened.
+/// Simulation is the kernels' lane. Each call executes one instruction and returns when it happened.
 class Simulation {
  public:
   Simulation(const Graph& graph, const Machine& machine, const KernelClock& clock)

@@ -58,7 +58,7 @@ class Opener {
                            {tier_, path_, 0, cause});
   }
 
-  // What the user asked for, or what the environment broke.
+  // Tells a wrong request, which is returned, from a failing environment, which throws.
   Error refused_open(int cause) const {
     switch (cause) {
       case EINVAL:
@@ -129,8 +129,8 @@ class Opener {
     return Bytes{status.f_bavail * status.f_frsize};
   }
 
-  // Asked first, because reserving far too much fills the disk for a moment, and because a file beyond the
-  // process's limit ends the process by a signal.
+  // Free space is checked first, because reserving far too much fills the disk for a moment, and because a
+  // file beyond RLIMIT_FSIZE ends the process by a signal.
   Result<void> require_space() const {
     rlimit limit;
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && capacity_.count > limit.rlim_cur) {
@@ -162,7 +162,7 @@ class Opener {
     BackingFile file(::open(path_.c_str(), flags_ | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
     if (file.fd() >= 0) return keep_ ? lock(std::move(file)) : std::move(file);
     const int cause = errno;
-    // Flags that the file system refuses are noticed after the file was created.
+    // The system creates the file before it refuses the flags, so the file is removed here.
     if (cause == EINVAL) unlink(path_.c_str());
     return refused_open(cause);
   }

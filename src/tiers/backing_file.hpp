@@ -1,7 +1,7 @@
-// Backing file: the disk space behind a file or dax tier, reserved in full when it is opened.
+// A BackingFile is the disk space behind a file or dax tier, reserved in full when it is opened.
 //
-// Unless it is to be kept, the file never has a name where the file system allows that, and loses its name at
-// once where not: whatever ends the process, the space is given back.
+// Unless it is to be kept, the file has no name where the file system supports that, and is unlinked at once
+// elsewhere, so that the space is freed however the process ends.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace terrace {
 
-/// Owns an open file. A kept one is locked: no two tiers share it.
+/// Owns an open file. A kept file is locked, so that no two tiers share it.
 class BackingFile {
  public:
   explicit BackingFile(int fd) : fd_(fd) {}

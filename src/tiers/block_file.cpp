@@ -10,7 +10,7 @@
 
 namespace terrace {
 
-// A Piece lies in memory exactly like the system's iovec, so that requests need no translated copy.
+// A Piece has the layout of the system's iovec, so that requests need no translated copy.
 static_assert(sizeof(Piece) == sizeof(iovec) && alignof(Piece) == alignof(iovec));
 static_assert(offsetof(Piece, memory) == offsetof(iovec, iov_base));
 static_assert(offsetof(Piece, bytes) == offsetof(iovec, iov_len));

@@ -1,6 +1,7 @@
-// BlockFile: an opened file as the queues see it, and what every request to it must satisfy.
+// A BlockFile describes an opened file to the queues, with the alignment that every request must satisfy.
 //
-// Plain data. The descriptor is borrowed: whoever opened the file closes it after the queue is gone.
+// It is plain data. The descriptor is borrowed: the opener of the file closes it after the queue is
+// destroyed.
 #pragma once
 
 #include <sys/uio.h>
@@ -11,10 +12,11 @@
 
 namespace terrace {
 
-/// When a write counts as done.
+/// Durability says when a write counts as complete.
 enum class Durability {
-  device,  ///< direct I/O: the device answered
-  synced,  ///< page cache: each write waits until its bytes are on the device, so that it sees its failure
+  device,  ///< direct I/O: the device has reported completion
+  synced,  ///< page cache: each write waits until its bytes are on the device, so that it reports their
+           ///< failure
 };
 
 struct BlockFile {
@@ -22,8 +24,8 @@ struct BlockFile {
   Bytes capacity;
   Bytes block_size;        ///< offsets and lengths are multiples of this
   Bytes memory_alignment;  ///< addresses are multiples of this
-  Bytes request_size;      ///< the largest request worth making
-  unsigned depth = 1;      ///< most requests in flight
+  Bytes request_size;      ///< larger requests gain no bandwidth
+  unsigned depth = 1;      ///< the most requests in flight
   Durability durability = Durability::device;
   std::string tier;  ///< for messages: the tier's spec
   std::string path;  ///< for messages
@@ -33,18 +35,17 @@ struct BlockFile {
 /// file.
 void check_request(const BlockFile& file, const BlockRequest& request);
 
-/// The flags of preadv2/pwritev2 and of io_uring for this access.
+/// Returns the flags of preadv2/pwritev2 and of io_uring for this access.
 int request_flags(const BlockFile& file, Access access);
 
-/// The pieces as the system wants them: at most as many as one call takes, the rest is left to a short
-/// result.
+/// Returns the pieces as iovecs, at most as many as one call takes; the rest then shows as a short result.
 std::span<const iovec> as_iovecs(std::span<const Piece> pieces);
 
-/// Whether this result means "ask again" rather than an answer.
+/// Returns whether this result is an interruption, after which the request is repeated.
 bool is_interruption(std::int64_t result);
 
-/// A request is asked again at most this often, so that a device that only ever says "again" is not asked
-/// forever.
+/// A request is repeated at most this often, so that a device that always reports an interruption fails in
+/// the end.
 inline constexpr unsigned kMostInterruptions = 64;
 
 }  // namespace terrace

@@ -1,5 +1,3 @@
-#include "tiers/dax.hpp"
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -15,6 +13,7 @@
 
 #include "terrace/error.hpp"
 #include "tiers/backing_file.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 
 namespace terrace {
@@ -42,7 +41,7 @@ Mapping map_file(int fd, TierDescription& description) {
     populate(mapping, description.name);
     return mapping;
   }
-  // Not touched: through the page cache that would only write a file of zeros.
+  // The memory is not pre-touched, because through the page cache that would only write a file of zeros.
   start = map_shared(fd, bytes, MAP_SHARED);
   if (start == MAP_FAILED) give_up(description, "mapping", errno);
   description.note = "mapped without MAP_SYNC, through the page cache: the file system does not offer DAX";
@@ -59,7 +58,7 @@ Result<Mapping> open_file(TierDescription& description) {
 // ---- A device
 
 struct Device {
-  fs::path folder;  ///< in /sys
+  fs::path folder;  ///< the device's folder in /sys
 
   std::uint64_t attribute(const char* name) const {
     std::ifstream file(folder / name);

@@ -1,5 +1,5 @@
-// A tier that is its description and nothing else: it holds no bytes. For rehearsals (mover.hpp), in which a
-// manager decides about memory that need not be there.
+// A described tier has a description but no bytes. It serves rehearsals (mover.hpp), in which a manager
+// decides about memory that need not exist.
 #pragma once
 
 #include <utility>

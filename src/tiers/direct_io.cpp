@@ -19,10 +19,10 @@ namespace terrace {
 namespace {
 using namespace literals;
 
-// File systems lock and read the rest of their own block around anything smaller, even where the disk would
-// take 512 bytes.
+// For smaller requests a file system locks and reads the rest of its own block, even where the disk accepts
+// 512 bytes.
 constexpr Bytes kLeastBlock = 4_KiB;
-// Regions of memory lie at multiples of this anyway.
+// Regions in memory are aligned to this anyway.
 constexpr Bytes kLeastMemory = 64_B;
 
 struct Asked {
@@ -56,8 +56,8 @@ bool set_direct(int descriptor, bool on) {
   return flags >= 0 && fcntl(descriptor, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0;
 }
 
-// Reads the first block and writes it back, through memory that is aligned no better than promised. Returns 0
-// or an errno; EINVAL also where the file is shorter than the block.
+// Reads the first block and writes it back through memory with exactly the given alignment. Returns 0 or an
+// errno, which is EINVAL also where the file is shorter than the block.
 int try_out(int descriptor, Alignment alignment) {
   const std::size_t block = alignment.block.count;
   const std::unique_ptr<std::byte, decltype(&std::free)> owner(
@@ -81,7 +81,7 @@ Alignment buffered_alignment() { return {kLeastBlock, kLeastMemory}; }
 
 std::optional<Alignment> enable_direct_io(int descriptor, const std::string& tier, const std::string& path) {
   const Asked asked = ask_kernel(descriptor);
-  // A file system may take the flag and use the page cache all the same: what it declares counts.
+  // A file system may accept the flag and still use the page cache, so its declaration decides.
   if (asked.answered && !asked.supported) return std::nullopt;
   if (!set_direct(descriptor, true)) return std::nullopt;
   for (const Alignment& candidate : candidates(asked)) {

@@ -1,5 +1,6 @@
 #include "tiers/emulated.hpp"
 
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 #include "tiers/pacer.hpp"
 
@@ -32,6 +33,10 @@ Result<std::unique_ptr<Tier>> make_emulated_tier(const TierSpec& spec, Clock& cl
   if (!memory) return memory.error();
   return std::unique_ptr<Tier>(
       std::make_unique<EmulatedTier>(std::move(*description), std::move(*memory), clock));
+}
+
+Result<std::unique_ptr<Tier>> open_emulated_tier(const TierSpec& spec) {
+  return make_emulated_tier(spec, steady_clock());
 }
 
 }  // namespace terrace

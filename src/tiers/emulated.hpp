@@ -1,4 +1,5 @@
-// Emulated tier: memory that behaves as slow as declared, so that any machine can be rerun on this one.
+// An emulated tier is memory that is slowed down to declared rates, so that any machine can be emulated on
+// this one.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace terrace {
 
-/// The clock outlives the tier. pre: spec.kind == emulated
+/// Opens the tier. pre: the clock outlives the tier; spec.kind == emulated
 Result<std::unique_ptr<Tier>> make_emulated_tier(const TierSpec& spec, Clock& clock);
 
 }  // namespace terrace

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "terrace/error.hpp"
 #include "tiers/fake_blocks.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 
 namespace terrace {

@@ -15,7 +15,7 @@ std::uint64_t total(std::span<const Piece> pieces) {
   return sum;
 }
 
-// Bytes done, or -errno.
+// Returns the bytes transferred, or -errno.
 std::int64_t outcome(std::optional<FakeTier::Fault> fault, std::uint64_t asked, Bytes block) {
   if (!fault) return static_cast<std::int64_t>(asked);
   switch (*fault) {
@@ -94,7 +94,7 @@ void FakeQueue::wake() {
   changed_.notify_all();
 }
 
-// Some of the requests that are ready, in any order.
+// Delivers some of the requests that are ready, in random order.
 std::size_t FakeQueue::deliver(std::span<BlockCompletion> completions) {
   const auto now = Clock::now();
   std::shuffle(in_flight_.begin(), in_flight_.end(), shuffle_);

@@ -1,5 +1,5 @@
 // The queue of a fake block tier. It moves bytes only when a completion is delivered, in a shuffled order,
-// and checks every precondition: a user who relies on more than the contract is found out.
+// and checks every precondition, so that a user who relies on more than the contract fails in tests.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@ namespace terrace {
 
 class FakeQueue final : public BlockQueue {
  public:
-  /// Both outlive the queue.
+  /// pre: the bytes and the script outlive the queue
   FakeQueue(std::span<std::byte> bytes, Bytes block, FaultScript& script)
       : bytes_(bytes), block_(block), script_(script) {}
 

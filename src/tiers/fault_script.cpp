@@ -8,7 +8,7 @@ FaultScript::Fate FaultScript::next(Access access) {
   const std::lock_guard lock(mutex_);
   ++operations_;
   Fate fate{due(access), delay_};
-  // Drawn for every operation, so that a pending fault does not shift the random ones.
+  // A number is drawn for every operation, so that a pending fault does not shift the random ones.
   const bool unlucky = probability_ > 0 && std::bernoulli_distribution(probability_)(random_);
   if (unlucky && !fate.fault) fate.fault = random_fault_;
   return fate;

@@ -1,4 +1,4 @@
-// Which operations of a fake tier fail, and how long they take. Thread-safe.
+// A FaultScript says which operations of a fake tier fail and how long they take. It is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class FaultScript {
     Seconds delay{0};
   };
 
-  /// Counts one operation and says what becomes of it.
+  /// Counts one operation and returns its outcome.
   Fate next(Access access);
 
   void fail(std::uint64_t nth, FakeTier::Fault fault, std::optional<Access> only);

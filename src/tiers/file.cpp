@@ -1,5 +1,3 @@
-#include "tiers/file.hpp"
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +7,7 @@
 #include "base/check.hpp"
 #include "tiers/backing_file.hpp"
 #include "tiers/direct_io.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/paced_queue.hpp"
 #include "tiers/pool_queue.hpp"
 #include "tiers/uring_queue.hpp"
@@ -32,10 +31,10 @@ class FileTier final : public Tier {
  private:
   TierDescription description_;
   BackingFile file_;
-  std::unique_ptr<BlockQueue> queue_;  // last: it uses the file until it ends
+  std::unique_ptr<BlockQueue> queue_;  // declared last, because it uses the file until it is destroyed
 };
 
-// A file made for a tier that then cannot be opened must not stay, even if it was to be kept.
+// Removes the file of a tier that then cannot be opened, even if it was to be kept.
 class Undo {
  public:
   explicit Undo(const TierSpec& spec) : path_(spec.path) {
@@ -151,7 +150,7 @@ class Opener {
 
   const TierSpec& spec_;
   const std::string name_;
-  unsigned write_threads_ = 1;  // with io_uring one thread keeps the disk busy
+  unsigned write_threads_ = 1;  // one thread keeps the disk busy with io_uring
   std::string note_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kTwoMiBPages = MAP_HUGETLB | (21 << MAP_HUGE_SHIFT);
 
-// How much of the mapping the kernel backs with huge pages, from the process's own map of its memory.
+// Returns how much of the mapping the kernel backs with huge pages, according to /proc/self/smaps.
 Bytes huge_bytes(const Mapping& mapping) {
   const auto first = reinterpret_cast<std::uintptr_t>(mapping.data()), last = first + mapping.size();
   std::ifstream areas("/proc/self/smaps");
@@ -49,7 +49,7 @@ std::optional<Mapping> map_reserved_huge_pages(Bytes size) {
 }
 
 void ask_for_huge_pages(const Mapping& mapping) {
-  // A refusal is not an error: it shows in huge_page_note().
+  // A refusal is not an error; huge_page_note() reports it.
   static_cast<void>(madvise(mapping.data(), mapping.size(), MADV_HUGEPAGE));
 }
 

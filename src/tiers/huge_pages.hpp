@@ -1,4 +1,4 @@
-// Huge pages: 2 MiB instead of 4 KiB, so that memory is touched first and looked up later at far less cost.
+// Huge pages are 2 MiB instead of 4 KiB, which makes page faults and address translation far cheaper.
 #pragma once
 
 #include <optional>
@@ -8,13 +8,15 @@
 
 namespace terrace {
 
-/// Memory from the pool an administrator reserved (vm.nr_hugepages), or nothing where it is too small.
+/// Maps memory from the pool that an administrator reserved (vm.nr_hugepages); returns nothing where it is
+/// too small.
 std::optional<Mapping> map_reserved_huge_pages(Bytes size);
 
-/// Asks for transparent huge pages. pre: the memory has not been touched.
+/// Requests transparent huge pages. pre: the memory has not been touched
 void ask_for_huge_pages(const Mapping& mapping);
 
-/// What became of the asking once the memory is populated, for the tier's note. Empty if all was granted.
+/// Returns the tier's note on how much of the memory has huge pages, once it is populated. It is empty if all
+/// of it has.
 std::string huge_page_note(const Mapping& mapping);
 
 }  // namespace terrace

@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kSlice = 32u << 20;
 
 void touch(std::span<std::byte> memory) {
-  // Writing back what is there leaves the contents of a kept file alone.
+  // Each page is touched by writing back its own contents, which preserves a kept file.
   const std::size_t page = page_size().count;
   for (std::size_t i = 0; i < memory.size(); i += page) {
     volatile std::byte* first = &memory[i];
@@ -32,11 +32,11 @@ void touch(std::span<std::byte> memory) {
   }
 }
 
-// 0 or an errno.
+// Returns 0 or an errno.
 int populate_slice(std::span<std::byte> memory) {
   if (madvise(memory.data(), memory.size(), MADV_POPULATE_WRITE) == 0) return 0;
   if (errno != EINVAL) return errno;
-  touch(memory);  // a kernel older than 5.14
+  touch(memory);  // for kernels before 5.14, which lack MADV_POPULATE_WRITE
   return 0;
 }
 
@@ -54,7 +54,7 @@ Mapping::~Mapping() {
 }
 
 Mapping map_anonymous(Bytes size, const std::string& name) {
-  // Mapped with room to spare, then cut to the aligned part.
+  // More than needed is mapped, and then all but the aligned part is unmapped.
   const std::size_t wanted = round_up(size, page_size()).count, spare = wanted + kHugePage.count;
   void* const whole =
       mmap(nullptr, spare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -89,7 +89,7 @@ void populate(const Mapping& mapping, const std::string& name) {
   try {
     for (unsigned i = 1; i < helpers(slices); ++i) others.emplace_back(work);
   } catch (const std::system_error&) {
-    // Fewer threads are only slower.
+    // Where the system refuses a thread, fewer threads do the same work.
   }
   work();
   others.clear();

@@ -1,4 +1,4 @@
-// Mapping: owns a stretch of mapped memory. In scope means mapped.
+// A Mapping owns a range of mapped memory, which is unmapped when it goes out of scope.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 namespace terrace {
 
 constexpr Bytes kHugePage{2u << 20};
-/// The system's ordinary page.
+/// Returns the size of the system's ordinary pages.
 Bytes page_size();
 
 class Mapping {
  public:
   Mapping() = default;
-  /// Takes over a mapping made by mmap.
+  /// Takes ownership of a mapping made by mmap.
   Mapping(void* start, std::size_t bytes) : start_(static_cast<std::byte*>(start)), bytes_(bytes) {}
   Mapping(Mapping&& other) noexcept { swap(other); }
   Mapping& operator=(Mapping&& other) noexcept {
@@ -39,11 +39,11 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-/// Anonymous memory, nothing touched yet, aligned to 2 MiB. `name` is the tier's, for the message of the
-/// EnvironmentError thrown when the system refuses.
+/// Maps anonymous memory, aligned to 2 MiB, without touching it. `name` is the tier's and appears in the
+/// EnvironmentError that is thrown when the system refuses.
 Mapping map_anonymous(Bytes size, const std::string& name);
 
-/// Gives every page its memory, by several threads. Throws EnvironmentError where the system has none left.
+/// Pre-touches every page with several threads. Throws EnvironmentError where the system has no memory left.
 void populate(const Mapping& mapping, const std::string& name);
 
 }  // namespace terrace

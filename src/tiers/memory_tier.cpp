@@ -7,6 +7,7 @@
 
 #include "base/memory_limit.hpp"
 #include "tiers/huge_pages.hpp"
+#include "tiers/kinds.hpp"
 
 namespace terrace {
 unsigned memory_copy_threads() { return std::clamp(std::thread::hardware_concurrency(), 1u, 8u); }
@@ -52,7 +53,7 @@ void populate_pages(const Mapping& mapping, TierDescription& description) {
 
 Result<Mapping> anonymous_memory(TierDescription& description) {
   if (description.spec.huge_pages) {
-    // Reserved pages are no longer part of the available memory: tried before that is asked.
+    // Reserved huge pages are not part of the available memory, so they are tried before that is checked.
     if (auto reserved = map_reserved_huge_pages(description.capacity)) {
       populate(*reserved, description.name);
       return std::move(*reserved);

@@ -1,4 +1,4 @@
-// Addressable tiers that are plain mapped memory: dram, and what other kinds build on.
+// MemoryTier is an addressable tier of plain mapped memory: dram, and the base of other kinds.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace terrace {
 
-/// Regions in memory start at cache lines.
+/// Regions in memory start at a multiple of a cache line.
 constexpr Bytes kCacheLine{64};
 
 class MemoryTier : public Tier {
@@ -24,27 +24,25 @@ class MemoryTier : public Tier {
   const Mapping mapping_;
 };
 
-/// Name, capacity and thread count from the spec, as every kind of tier describes itself. Fails where the
+/// Fills in name, capacity and thread count from the spec, as for every kind of tier. Fails where the
 /// capacity is below one granule.
 Result<TierDescription> describe(const TierSpec& spec, Bytes granularity);
 
-/// Threads copying into ordinary memory at once: more than this many are not faster.
+/// Returns the number of threads beyond which copying into ordinary memory gets no faster.
 unsigned memory_copy_threads();
-/// The same for slow memory, which many writers slow down (001 Fig. 3, 003 section V, 004 Fig. 1c).
+/// Returns the same for slow memory, which many writers slow down (001 Fig. 3, 003 section V, 004 Fig. 1c).
 unsigned slow_memory_copy_threads();
 
-/// Refuses, before anything is touched, what would get the process killed.
+/// Refuses, before anything is touched, an amount for which the system would kill the process.
 Result<void> require_memory(Bytes needed, const std::string& name);
 
-/// Anonymous memory for `description`, asked to be in huge pages if its spec says so; nothing touched yet.
+/// Maps anonymous memory for `description`, requesting huge pages if its spec says so, without touching it.
 Mapping map_pages(const TierDescription& description);
-/// Touches it all. The description gains a note where huge pages were refused.
+/// Pre-touches all of it. The description gets a note where huge pages were refused.
 void populate_pages(const Mapping& mapping, TierDescription& description);
 
-/// All of that, from the pool of reserved huge pages where that is asked for and has enough.
+/// Maps and populates memory, from the pool of reserved huge pages where the spec asks for them and the pool
+/// has enough.
 Result<Mapping> anonymous_memory(TierDescription& description);
-
-/// pre: spec.kind == dram
-Result<std::unique_ptr<Tier>> open_dram_tier(const TierSpec& spec);
 
 }  // namespace terrace

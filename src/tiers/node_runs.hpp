@@ -1,4 +1,4 @@
-// How a numa tier is laid out over its nodes: runs of pages in turn, in proportion to the weights.
+// A numa tier is laid out over its nodes in runs of pages, in turn and in proportion to the weights.
 #pragma once
 
 #include <vector>
@@ -13,12 +13,12 @@ struct NodeRun {
   Bytes bytes;
 };
 
-/// Covers `size` without gaps, each node in turn with its weight in slices. The slices are as small as a page
-/// and grow with the size, because the kernel keeps a record for each run and allows only so many.
-/// pre: size is a multiple of `page`; nodes are not empty, weights not zero.
+/// Covers `size` without gaps; each node in turn gets as many slices as its weight. A slice is at least a
+/// page and grows with the size, because the kernel keeps a record for each run and limits their number. pre:
+/// size is a multiple of `page`; nodes are not empty, weights not zero.
 std::vector<NodeRun> node_runs(Bytes size, const std::vector<NodeWeight>& nodes, Bytes page);
 
-/// What one node holds of them.
+/// Returns the bytes of the runs on one node.
 Bytes share_of(unsigned node, const std::vector<NodeRun>& runs);
 
 }  // namespace terrace

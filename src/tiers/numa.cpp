@@ -1,5 +1,3 @@
-#include "tiers/numa.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,6 +7,7 @@
 
 #include "base/memory_limit.hpp"
 #include "terrace/error.hpp"
+#include "tiers/kinds.hpp"
 #include "tiers/memory_tier.hpp"
 #include "tiers/node_runs.hpp"
 
@@ -31,7 +30,8 @@ std::vector<unsigned> usable_nodes() {
   return nodes;
 }
 
-// Asked before binding: a bound page that its node cannot give gets the process killed.
+// This is checked before binding, because the system kills a process that touches a bound page its node
+// cannot provide.
 Result<void> require_nodes(const TierDescription& description, const std::vector<NodeRun>& runs) {
   const std::vector<unsigned> usable = usable_nodes();
   for (const NodeWeight& entry : description.spec.nodes) {
@@ -56,7 +56,7 @@ Result<void> bind(const Mapping& mapping, const NodeRun& run, const std::string&
   constexpr unsigned kWord = 8 * sizeof(unsigned long);
   std::vector<unsigned long> mask(run.node / kWord + 1);
   mask[run.node / kWord] = 1ul << run.node % kWord;
-  // The kernel reads one bit less than it is told.
+  // The kernel reads one bit less than the length it is given.
   if (mbind(mapping.data() + run.offset, run.bytes.count, MPOL_BIND, mask.data(), mask.size() * kWord + 1,
             0) == 0) {
     return {};

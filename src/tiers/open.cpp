@@ -1,17 +1,12 @@
 #include <fmt/format.h>
 
 #include "terrace/tier.hpp"
-#include "tiers/dax.hpp"
-#include "tiers/emulated.hpp"
-#include "tiers/fake.hpp"
-#include "tiers/file.hpp"
-#include "tiers/memory_tier.hpp"
-#include "tiers/numa.hpp"
+#include "tiers/kinds.hpp"
 
 namespace terrace {
 namespace {
 
-// A spec made by a program has passed no parser: it is held to the same rules by reading its text.
+// A spec built by a program has not been parsed; printing and parsing it applies the same rules.
 Result<void> validate(const TierSpec& spec) {
   const auto read = parse_tier_spec(to_string(spec));
   if (!read) return read.error();
@@ -28,19 +23,8 @@ void Tier::charge(Bytes, Bytes, Seconds) {}
 
 Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {
   if (const auto valid = validate(spec); !valid) return valid.error();
-  switch (spec.kind) {
-    case TierKind::dram:
-      return open_dram_tier(spec);
-    case TierKind::numa:
-      return open_numa_tier(spec);
-    case TierKind::dax:
-      return open_dax_tier(spec);
-    case TierKind::file:
-      return open_file_tier(spec);
-    case TierKind::emulated:
-      return make_emulated_tier(spec, steady_clock());
-    case TierKind::fake:
-      return open_fake_tier(spec);
+  for (const TierOpener& opener : kTierOpeners) {
+    if (opener.kind == spec.kind) return opener.open(spec);
   }
   return Error{ErrorCode::invalid_argument, "the spec's kind is not one of TierKind"};
 }

@@ -18,10 +18,10 @@
 namespace terrace {
 namespace {
 
-/// A request that comes this late did not idle: it may make up for it.
+/// A request that is this late was only scheduled late, not idle, so it may start as if it had been on time.
 constexpr Clock::Time kCredit = std::chrono::milliseconds(5);
 
-/// Calls back once at a given time. Thread-safe.
+/// An Alarm calls back once at a given time. It is thread-safe.
 class Alarm {
  public:
   explicit Alarm(BlockQueue& queue) : queue_(queue) {
@@ -45,7 +45,7 @@ class Alarm {
   Alarm(const Alarm&) = delete;
   Alarm& operator=(const Alarm&) = delete;
 
-  /// Replaces what was set before.
+  /// Replaces the previous alarm.
   void set(Clock::Time time) {
     {
       const std::lock_guard lock(mutex_);
@@ -71,14 +71,15 @@ class Alarm {
   }
 
   BlockQueue& queue_;
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards the two members below
   std::optional<Clock::Time> time_;
   bool stopping_ = false;
   std::condition_variable changed_;
-  std::thread thread_;  // last: it uses everything above
+  std::thread thread_;  // declared last, because it uses everything above
 };
 
-/// What waits for its turn cannot be overtaken, so no more is taken than passes within this.
+/// Requests that wait for their turn cannot be overtaken, so the queue accepts only as many as pass within
+/// this time.
 constexpr Seconds kAhead{0.02};
 
 unsigned depth_of(const BlockQueue& queue, PaceLimits limits) {
@@ -99,7 +100,7 @@ class PacedQueue final : public BlockQueue {
         writes_{PaceLane(limits.write)},
         alarm_(*queue_) {}
 
-  /// What was submitted completes, its turn or not.
+  /// Requests that still wait for their turn go to the disk at once.
   ~PacedQueue() override {
     for (Way* way : {&reads_, &writes_}) {
       for (const Waiting& one : way->waiting) queue_->submit(one.request);
@@ -129,7 +130,7 @@ class PacedQueue final : public BlockQueue {
       const std::size_t count = queue_->wait(completions);
       in_flight_ -= count;
       if (count > 0 || woken_.exchange(false)) return count;
-      // Only the alarm: somebody's turn has come.
+      // Only the alarm has rung: a waiting request may start now.
     }
   }
 
@@ -148,14 +149,15 @@ class PacedQueue final : public BlockQueue {
     std::deque<Waiting> waiting = {};
   };
 
-  /// To the disk, what may go there now; for the rest the alarm is set.
+  /// Submits the requests whose turn has come, and sets the alarm for the next one.
   void hand_over() {
     std::optional<Clock::Time> next;
     for (Way* way : {&reads_, &writes_}) {
       const Clock::Time now = steady_clock().now();
       while (!way->waiting.empty() && way->waiting.front().turn <= now) {
         const BlockRequest request = way->waiting.front().request;
-        way->waiting.pop_front();  // first: one that breaks the rules is thrown back
+        way->waiting
+            .pop_front();  // popped first, because submit() throws for a request that breaks the rules
         queue_->submit(request);
       }
       if (way->waiting.empty()) continue;
@@ -168,16 +170,16 @@ class PacedQueue final : public BlockQueue {
   std::unique_ptr<BlockQueue> queue_;
   const unsigned depth_;
   Way reads_, writes_;
-  std::size_t in_flight_ = 0;  // submitted and not yet handed back by wait()
+  std::size_t in_flight_ = 0;  // submitted and not yet returned by wait()
   std::atomic<bool> woken_ = false;
-  Alarm alarm_;  // last: it wakes the queue until it ends
+  Alarm alarm_;  // declared last, because it wakes the queue until it is destroyed
 };
 
 }  // namespace
 
 Clock::Time PaceLane::reserve(Bytes bytes, Clock::Time now) {
   if (limit_.value <= 0) return now;
-  // The first one, and whoever comes after a pause, starts at once; a pause is not saved up.
+  // The first request, and any request after a pause, starts at once; idle time earns no credit.
   if (free_at_ < now - kCredit) free_at_ = now;
   const Clock::Time turn = std::max(free_at_, now);
   free_at_ += std::chrono::duration_cast<Clock::Time>(bytes / limit_);

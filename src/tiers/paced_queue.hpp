@@ -1,8 +1,8 @@
-// Paced queue: a block queue that asks no more of its disk than it may.
+// A paced queue is a block queue that limits the bandwidth asked of its disk.
 //
-// A disk at full rate takes time from the cores that compute. Who would rather have that time back gives the
-// tier `read=` and `write=` limits. Each direction is a lane of time: a request reserves what its bytes take
-// at the limit and is handed to the disk when its turn has come, so that nothing is asked in bursts.
+// A disk at full rate takes time from the cores that compute. The limits `read=` and `write=` in the tier's
+// spec trade disk bandwidth for that time. Each direction is a lane of virtual time: a request reserves the
+// time that its bytes take at the limit and is submitted when its turn has come, so that there are no bursts.
 #pragma once
 
 #include <memory>
@@ -12,12 +12,12 @@
 
 namespace terrace {
 
-/// When the requests of one direction may start. A plain value.
+/// A PaceLane decides when the requests of one direction may start. It is a plain value.
 class PaceLane {
  public:
-  /// Zero: there is no limit.
+  /// A limit of zero means no limit.
   explicit PaceLane(BytesPerSecond limit) : limit_(limit) {}
-  /// Reserves the next turn, which is at `now` or later.
+  /// Reserves time for a request and returns when it may start, which is at `now` or later.
   Clock::Time reserve(Bytes bytes, Clock::Time now);
 
  private:
@@ -26,11 +26,11 @@ class PaceLane {
 };
 
 struct PaceLimits {
-  BytesPerSecond read, write;  ///< zero: none
+  BytesPerSecond read, write;  ///< zero means no limit
   bool any() const { return read.value > 0 || write.value > 0; }
 };
 
-/// Keeps the contract of the queue it is given. Throws EnvironmentError where the system starts no thread.
+/// Wraps a queue and keeps its contract. Throws EnvironmentError where the system starts no thread.
 std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, PaceLimits limits);
 
 }  // namespace terrace

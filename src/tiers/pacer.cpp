@@ -9,7 +9,7 @@ namespace terrace {
 namespace {
 
 constexpr Bytes kPiece{1u << 20};
-// Shorter sleeps take about this long anyway.
+// The system cannot sleep for much less than this.
 constexpr Seconds kShortestSleep{50e-6};
 
 }  // namespace
@@ -19,7 +19,7 @@ Pacer::Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& 
   check(read.value > 0 && write.value > 0, "a paced direction has a positive rate");
 }
 
-// Counted from the pacer's own start, which keeps the fractions of a nanosecond.
+// Time is counted from the pacer's start, so that a double keeps fractions of a nanosecond.
 Seconds Pacer::now() const { return clock_.now() - origin_; }
 
 void Pacer::hold(Bytes read, Bytes written, Seconds took) {
@@ -37,7 +37,7 @@ void Pacer::hold(Bytes read, Bytes written, Seconds took) {
   oversleep(now() - planned + std::min(late, planned - end));
 }
 
-// Returns what earlier operations overslept and this one may make up for.
+// Returns the time that earlier operations overslept and by which this one may start earlier.
 Seconds Pacer::begin() {
   const std::lock_guard lock(mutex_);
   owed_latency_ += latency_;
@@ -53,7 +53,8 @@ Seconds Pacer::Lane::reserve(Seconds time, Seconds earliest) {
   return free_at = std::max(free_at, earliest) + time;
 }
 
-// Who reads and writes takes turns with himself and keeps both directions: memory has one way to the cores.
+// An operation that reads and writes occupies both directions for the sum of both times, because memory has
+// one path to the cores.
 Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
   const std::lock_guard lock(mutex_);
   if (write == Seconds{0}) return read_.reserve(read, started);
@@ -62,7 +63,7 @@ Seconds Pacer::reserve(Seconds read, Seconds write, Seconds started) {
   return write_.free_at = read_.reserve(read + write, started);
 }
 
-// Sleeps until `end` and for the latency owed; returns when it should have woken.
+// Sleeps until `end` and for the accumulated latency; returns when it should have woken.
 Seconds Pacer::sleep_off(Seconds end) {
   const Seconds time = now();
   Seconds until = std::max(end, time);

@@ -1,12 +1,12 @@
-// Pacer: makes fast memory behave as slow as a device of declared rates.
+// A Pacer slows fast memory down to a device of declared rates.
 //
-// Each direction is a lane of virtual time. Bytes reserve their time on the lane, one after another, from
-// when their owner began with them, and he sleeps until the end of what he reserved: in the long run no more
-// pass than the rate allows, however many threads take part. Large amounts reserve piece by piece, so that
-// all get their turn. Time in which nobody asked for anything is lost, as on a real device. Time that a
-// sleeper overslept is not: the next ones may begin earlier by that amount, up to a limit. Without it a busy
-// computer would emulate a slower device. Latency is owed once per operation and slept off in doses that a
-// computer can sleep. Thread-safe.
+// Each direction is a lane of virtual time. An operation reserves the time of its bytes on the lane, from
+// when it began to copy them, and its thread sleeps until the end of its reservation: in the long run the
+// rate is never exceeded, however many threads take part. Large amounts reserve piece by piece, so that
+// threads alternate. Idle time earns no credit, as on a real device. Time that a thread overslept does: the
+// next operations may start earlier by that amount, up to a limit, because otherwise a busy computer would
+// emulate a slower device. Latency accrues once per operation and is slept off when it is long enough to
+// sleep. The pacer is thread-safe.
 #pragma once
 
 #include <mutex>
@@ -20,10 +20,11 @@ class Pacer {
  public:
   static constexpr Seconds kMostLateness{20e-3};
 
-  /// The clock outlives the pacer. pre: rates are positive.
+  /// pre: rates are positive, and the clock outlives the pacer
   Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& clock);
 
-  /// One operation that moved these bytes during the last `took`: returns when the device would be done.
+  /// Accounts for one operation that moved these bytes during the last `took`; returns when the device would
+  /// be done.
   void hold(Bytes read, Bytes written, Seconds took);
 
  private:
@@ -44,10 +45,10 @@ class Pacer {
   const Clock::Time origin_;
   const Seconds latency_;
 
-  std::mutex mutex_;  // guards all below; never held while sleeping
+  std::mutex mutex_;  // guards all members below; never held while sleeping
   Lane read_, write_;
   Seconds owed_latency_{0};
-  Seconds overslept_{0};  ///< not yet made up for
+  Seconds overslept_{0};  ///< not yet used by later operations
 };
 
 }  // namespace terrace

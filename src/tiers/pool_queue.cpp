@@ -128,13 +128,13 @@ class PoolQueue final : public BlockQueue {
   std::mutex mutex_;
   std::condition_variable work_or_stop_;
   std::condition_variable done_or_woken_;
-  // guarded by mutex_
+  // mutex_ guards these members.
   std::deque<BlockRequest> requests_;
-  std::vector<BlockCompletion> done_;  // never beyond its first capacity, so that serve() cannot throw
-  unsigned in_flight_ = 0;             // submitted and not yet handed back by wait()
+  std::vector<BlockCompletion> done_;  // never exceeds its first capacity, so that serve() cannot throw
+  unsigned in_flight_ = 0;             // submitted and not yet returned by wait()
   bool woken_ = false;
   bool stopping_ = false;
-  // last: the threads use everything above
+  // The threads are declared last, because they use everything above.
   std::vector<std::thread> threads_;
 };
 

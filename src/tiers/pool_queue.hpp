@@ -1,5 +1,5 @@
-// Pool queue: a few threads of preadv and pwritev behind the BlockQueue contract, where io_uring is missing
-// or unwanted.
+// A pool queue serves the BlockQueue contract by a few threads that call preadv and pwritev, where io_uring
+// is missing or unwanted.
 #pragma once
 
 #include <memory>
@@ -10,8 +10,8 @@ namespace terrace {
 
 inline constexpr unsigned kDefaultPoolThreads = 4;
 
-/// Starts up to `threads` threads; fewer where the system refuses more. Throws EnvironmentError if it gives
-/// none. Destroying the queue completes what was submitted. pre: threads > 0, file.depth > 0
+/// Starts up to `threads` threads, fewer where the system refuses more. Throws EnvironmentError if it refuses
+/// all. Destroying the queue completes what was submitted. pre: threads > 0, file.depth > 0
 std::unique_ptr<BlockQueue> open_pool_queue(const BlockFile& file, unsigned threads);
 
 }  // namespace terrace

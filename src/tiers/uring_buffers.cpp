@@ -7,7 +7,7 @@ namespace terrace {
 namespace {
 
 constexpr unsigned kEntries = 1024;
-constexpr std::size_t kSliceBytes = std::size_t{1} << 30;  // the kernel takes no larger buffer
+constexpr std::size_t kSliceBytes = std::size_t{1} << 30;  // the kernel accepts no larger buffer
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void UringBuffers::drop_overlapping(Address begin, Address end) {
   auto slice = slices_.lower_bound(begin);
   if (slice != slices_.begin() && std::prev(slice)->second.end > begin) --slice;
   while (slice != slices_.end() && slice->first < end) {
-    // An entry the kernel does not let go stays pinned but is never used again.
+    // An entry that the kernel does not release stays pinned but is never used again.
     if (update(slice->second.entry, 0, 0)) free_entries_.push_back(slice->second.entry);
     slice = slices_.erase(slice);
   }

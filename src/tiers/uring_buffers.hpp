@@ -1,8 +1,8 @@
-// Memory that an io_uring holds pinned, so that requests on it skip the pinning (fixed buffers).
+// UringBuffers registers memory with an io_uring (fixed buffers), so that requests need not pin it each time.
 //
-// Cut into slices, each in one entry of the kernel's table. What is registered last is what counts: slices
-// that overlap it are dropped, because their pages may have been given back meanwhile. Requests in flight
-// keep the pages they began with. Not thread-safe: the queue holds a lock.
+// Memory is cut into slices, each in one entry of the kernel's table. The latest registration wins: slices
+// that overlap it are dropped, because their pages may have been unmapped meanwhile. Requests in flight keep
+// the pages they began with. It is not thread-safe: the queue holds a lock.
 #pragma once
 
 #include <liburing.h>
@@ -19,14 +19,15 @@ namespace terrace {
 
 class UringBuffers {
  public:
-  /// Borrows the ring. Where the kernel has no sparse tables (before 5.19), add() always refuses.
+  /// Borrows the ring. Where the kernel has no sparse tables (before 5.19), add() always returns false.
   explicit UringBuffers(io_uring& ring);
 
-  /// Returns false, with none of `memory` registered, where the kernel refuses (RLIMIT_MEMLOCK, table full).
+  /// Registers memory. Returns false, with none of it registered, where the kernel refuses (RLIMIT_MEMLOCK,
+  /// table full).
   bool add(std::span<std::byte> memory);
-  /// Drops every slice that has a byte of `memory`.
+  /// Drops every slice that overlaps `memory`.
   void remove(std::span<std::byte> memory);
-  /// The table entry that covers the whole piece.
+  /// Returns the table entry that covers the whole piece.
   std::optional<unsigned> find(const Piece& piece) const;
 
  private:

@@ -35,7 +35,7 @@ constexpr std::uint64_t kWakeTag = ~std::uint64_t{0};
 
 class UringQueue final : public BlockQueue {
  public:
-  /// Takes over an initialised ring and an eventfd.
+  /// Takes ownership of an initialised ring and an eventfd.
   UringQueue(BlockFile file, const io_uring& ring, int wake_descriptor)
       : file_(std::move(file)), ring_(ring), wake_descriptor_(wake_descriptor), buffers_(ring_) {
     file_is_registered_ = io_uring_register_files(&ring_, &file_.descriptor, 1) == 0;
@@ -44,8 +44,8 @@ class UringQueue final : public BlockQueue {
     arm_wake();
   }
 
-  // Waits, because the kernel would go on writing into the caller's memory. Then lets go of file and memory
-  // by hand: closing a ring does so only some time later.
+  // The destructor waits, because the kernel would otherwise go on writing into the caller's memory. Then it
+  // unregisters file and memory itself, because closing a ring does so only some time later.
   ~UringQueue() override {
     try {
       std::array<BlockCompletion, 16> dropped;
@@ -53,7 +53,7 @@ class UringQueue final : public BlockQueue {
         if (reap(dropped) == 0) enter();
       }
     } catch (const EnvironmentError&) {
-      // The ring itself is broken; closing it below cancels what is left.
+      // The ring itself is broken; closing it below cancels the remaining requests.
     }
     if (file_is_registered_) io_uring_unregister_files(&ring_);
     io_uring_unregister_buffers(&ring_);
@@ -121,7 +121,7 @@ class UringQueue final : public BlockQueue {
     entry->rw_flags = request_flags(file_, slots_[slot].request.access);
     if (file_is_registered_) entry->flags |= IOSQE_FIXED_FILE;
     io_uring_sqe_set_data64(entry, slot);
-    // What the kernel does not take now, for want of memory, is offered again by enter().
+    // enter() submits again what the kernel does not accept now for lack of memory.
     io_uring_submit(&ring_);
   }
 
@@ -159,7 +159,7 @@ class UringQueue final : public BlockQueue {
     io_uring_sqe_set_data64(entry, kWakeTag);
   }
 
-  // The ring has room for every slot and the wake.
+  // The ring has room for every slot and for the read of the eventfd.
   io_uring_sqe* next_entry() {
     io_uring_sqe* entry = io_uring_get_sqe(&ring_);
     check(entry != nullptr, "the submission ring overflowed");
@@ -170,7 +170,7 @@ class UringQueue final : public BlockQueue {
     const int result = io_uring_submit_and_wait(&ring_, 1);
     if (result >= 0 || result == -EINTR) return;
     if (result != -EAGAIN && result != -EBUSY) throw broken_ring(-result);
-    std::this_thread::yield();  // the kernel is short of memory, or has completions for us to take first
+    std::this_thread::yield();  // the kernel is short of memory, or its completions must be taken first
   }
 
   EnvironmentError broken_ring(int cause) const {
@@ -189,7 +189,7 @@ class UringQueue final : public BlockQueue {
       const int result = cqe->res;
       io_uring_cqe_seen(&ring_, cqe);
       if (tag == kWakeTag) {
-        woken_ |= result > 0;  // a wait may also end because the thread that armed it has ended
+        woken_ |= result > 0;  // the read may also end because the thread that submitted it has ended
         arm_wake();
       } else if (!asked_again(static_cast<unsigned>(tag), result)) {
         completions[count++] = {slots_[tag].request.tag, result};
@@ -218,9 +218,9 @@ class UringQueue final : public BlockQueue {
   UringBuffers buffers_;  // guarded by buffers_mutex_
 };
 
-// Completions need not interrupt the submitting thread: it takes them when it enters the kernel. Stricter
-// modes (one issuer, deferred work) would forbid handing the queue to another thread and gained nothing at
-// these request sizes.
+// Completions need not interrupt the submitting thread, because it takes them when it enters the kernel.
+// Stricter modes (one issuer, deferred work) would forbid passing the queue to another thread, and measured
+// no faster at these request sizes.
 int open_ring(unsigned entries, io_uring& ring) {
   io_uring_params params{};
   params.flags = IORING_SETUP_COOP_TASKRUN;

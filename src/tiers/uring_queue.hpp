@@ -1,9 +1,9 @@
-// Uring queue: io_uring behind the BlockQueue contract.
+// A uring queue serves the BlockQueue contract through io_uring.
 //
 // submit() enters the kernel at once rather than at wait(), so that the disk works while the caller copies
-// the next piece; a system call is nothing beside a request of megabytes. Registered memory is pinned until
-// the queue ends or the same addresses are registered again: whoever unmaps it and maps something else there
-// must register it anew before using it here.
+// the next piece; a system call is cheap beside a request of megabytes. Registered memory is pinned until the
+// queue ends or the same addresses are registered again: after mapping something else there, register it anew
+// before using it here.
 #pragma once
 
 #include <memory>

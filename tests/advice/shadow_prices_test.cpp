@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "autotm/rig.hpp"
-#include "planners/autotm/fast.hpp"
+#include "bounds/curve.hpp"
+#include "planners/autotm/solver/fast.hpp"
 #include "planners/baseline_rig.hpp"
-#include "planners/bound_curve.hpp"
 
 namespace terrace {
 namespace {
@@ -18,7 +18,6 @@ autotm::FastOptions patient() {
   autotm::FastOptions options;
   options.gap = 0;
   options.iterations = 4000;
-  options.time = Seconds{60};
   return options;
 }
 
@@ -123,7 +122,7 @@ TEST(BoundCurve, CarriesPricesFromOneBudgetToAnother) {
     const Bytes little = problem.budget[0], more = little + little / 5;
     problem.budget[0] = more;
     const PlanRequest request{problem.graph, problem.machine, problem.profile, problem.budget};
-    BoundCurve curve(request, bounds::Again::no);
+    BoundCurve curve(request, bounds::Recompute::no);
     curve.add(more);
     const Seconds alone = curve.at(more).bound;
     curve.add(little);

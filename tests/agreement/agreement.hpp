@@ -31,7 +31,7 @@ inline std::int32_t draw_integer(const Graph& graph, TensorId input, std::int64_
   for (const Kernel& kernel : graph.kernels) {
     if (kernel.phase != Phase::forward || kernel.inputs.size() < 2 || kernel.inputs[1].tensor != input)
       continue;
-    const bool is_label = kernel.operation == Operation::cross_entropy;
+    const bool is_label = operation_of(kernel) == Operation::cross_entropy;
     if (is_label && place > 0 && random.below(4) == 0) return -100;
     return static_cast<std::int32_t>(random.below(
         static_cast<std::uint64_t>(is_label ? kernel.inputs[0].shape[1] : kernel.inputs[0].shape[0])));
@@ -111,8 +111,8 @@ using Build = std::function<std::vector<Value>(Net&)>;
 
 inline bool is_loss(const Graph& graph, Value value) {
   return std::any_of(graph.kernels.begin(), graph.kernels.end(), [&](const Kernel& kernel) {
-    const bool ends =
-        kernel.operation == Operation::cross_entropy || kernel.operation == Operation::binary_cross_entropy;
+    const bool ends = operation_of(kernel) == Operation::cross_entropy ||
+                      operation_of(kernel) == Operation::binary_cross_entropy;
     return ends && kernel.outputs[0].tensor == value.tensor;
   });
 }
@@ -154,8 +154,8 @@ inline std::string describe(const Graph& graph) {
   std::string text;
   for (const Kernel& kernel : graph.kernels) {
     if (kernel.phase != Phase::forward) continue;
-    text += "\n  " + std::string(to_string(kernel.operation)) + " " +
-            std::visit(AttributesInTorch{kernel}, kernel.attributes).dump();
+    text +=
+        "\n  " + kernel.operation + " " + std::visit(AttributesInTorch{kernel}, attributes_of(kernel)).dump();
     for (const Operand& input : kernel.inputs) text += " " + to_string(input.shape);
   }
   return text;
@@ -165,11 +165,11 @@ inline std::string describe(const Graph& graph) {
 inline void add_masks(const Graph& graph, const std::map<std::string, std::vector<float>>& results,
                       HostTensors& tensors) {
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation != Operation::dropout) continue;
+    if (operation_of(kernel) != Operation::dropout) continue;
     const auto& kept = results.at(graph[kernel.outputs[0].tensor].name);
     HostTensor& mask = tensors[mask_name(kernel)];
     mask.shape = kernel.outputs[0].shape;
-    const float scale = 1 / (1 - std::get<DropoutAttributes>(kernel.attributes).probability);
+    const float scale = 1 / (1 - attributes_as<DropoutAttributes>(kernel).probability);
     for (const float value : kept) mask.floats.push_back(value != 0 ? scale : 0);
   }
 }

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agreement/agreement.hpp"
-#include "models/training.hpp"
+#include "nn/models/training.hpp"
 #include "terrace/networks.hpp"
 
 namespace terrace::agreement {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "terrace/graph.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace::agreement {
 
@@ -21,12 +22,12 @@ struct AttributesInTorch {
   const Kernel& kernel;
 
   Json operator()(std::monostate) const {
-    if (kernel.operation == Operation::lstm) return {{"hidden", kernel.inputs[2].shape[1]}};
+    if (operation_of(kernel) == Operation::lstm) return {{"hidden", kernel.inputs[2].shape[1]}};
     return Json::object();
   }
   Json operator()(const Window& window) const {
     Json json{{"kernel", window.kernel}, {"stride", window.stride}, {"padding", window.padding}};
-    if (kernel.operation == Operation::max_pool2d || kernel.operation == Operation::avg_pool2d) {
+    if (operation_of(kernel) == Operation::max_pool2d || operation_of(kernel) == Operation::avg_pool2d) {
       json["include_padding"] = window.include_padding;
     } else {
       json["dilation"] = window.dilation;
@@ -35,7 +36,7 @@ struct AttributesInTorch {
     return json;
   }
   Json operator()(const NormAttributes& norm) const {
-    if (kernel.operation == Operation::layer_norm) return {{"epsilon", norm.epsilon}};
+    if (operation_of(kernel) == Operation::layer_norm) return {{"epsilon", norm.epsilon}};
     return {{"epsilon", norm.epsilon}, {"momentum", norm.momentum}, {"relu", norm.relu}};
   }
   Json operator()(const MatmulAttributes& matmul) const {
@@ -57,7 +58,7 @@ struct AttributesInTorch {
   Json operator()(const EmbeddingAttributes&) const { return Json::object(); }  // of whole tables
   Json operator()(const DropoutAttributes&) const { return Json::object(); }
   Json operator()(const LossAttributes& loss) const {
-    if (kernel.operation == Operation::cross_entropy) return Json::object();
+    if (operation_of(kernel) == Operation::cross_entropy) return Json::object();
     return {{"target", loss.target}};
   }
   Json operator()(const OptimizerAttributes&) const { return Json::object(); }
@@ -66,8 +67,8 @@ struct AttributesInTorch {
 /// What PyTorch makes too: not what forward leaves for backward.
 inline Json outputs_in_torch(const Graph& graph, const Kernel& kernel) {
   std::vector<std::size_t> kept{0};
-  if (kernel.operation == Operation::batch_norm) kept = {0, 3, 4};
-  if (kernel.operation == Operation::split_heads) {
+  if (operation_of(kernel) == Operation::batch_norm) kept = {0, 3, 4};
+  if (operation_of(kernel) == Operation::split_heads) {
     for (std::size_t i = 1; i < kernel.outputs.size(); ++i) kept.push_back(i);
   }
   Json names = Json::array();
@@ -79,10 +80,10 @@ inline Json step_in_torch(const Graph& graph, const Kernel& kernel) {
   Json inputs = Json::array();
   for (const Operand& input : kernel.inputs)
     inputs.push_back({graph[input.tensor].name, extents(input.shape)});
-  const bool drops = kernel.operation == Operation::dropout;
+  const bool drops = operation_of(kernel) == Operation::dropout;
   if (drops) inputs.push_back({mask_name(kernel), extents(kernel.inputs[0].shape)});
-  return {{"op", drops ? "mul" : to_string(kernel.operation)},
-          {"attributes", std::visit(AttributesInTorch{kernel}, kernel.attributes)},
+  return {{"op", drops ? "mul" : kernel.operation},
+          {"attributes", std::visit(AttributesInTorch{kernel}, attributes_of(kernel))},
           {"inputs", std::move(inputs)},
           {"outputs", outputs_in_torch(graph, kernel)}};
 }
@@ -99,10 +100,9 @@ inline Json steps_in_torch(const Graph& graph) {
 inline Json losses_in_torch(const Graph& graph) {
   Json losses = Json::object();
   for (const Kernel& kernel : graph.kernels) {
-    const bool ends =
-        kernel.operation == Operation::cross_entropy || kernel.operation == Operation::binary_cross_entropy;
-    if (ends)
-      losses[graph[kernel.outputs[0].tensor].name] = std::get<LossAttributes>(kernel.attributes).weight;
+    const bool ends = operation_of(kernel) == Operation::cross_entropy ||
+                      operation_of(kernel) == Operation::binary_cross_entropy;
+    if (ends) losses[graph[kernel.outputs[0].tensor].name] = attributes_as<LossAttributes>(kernel).weight;
   }
   return losses;
 }

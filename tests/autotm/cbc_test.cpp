@@ -1,9 +1,9 @@
 // The solver behind the programs, on programs whose answers are known.
 #include <gtest/gtest.h>
 
-#include "planners/autotm/cbc.hpp"
+#include "optim/cbc.hpp"
 
-namespace terrace::autotm {
+namespace terrace::optim {
 namespace {
 
 class Cbc : public testing::Test {
@@ -11,7 +11,7 @@ class Cbc : public testing::Test {
   void SetUp() override {
     if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
   }
-  static constexpr Seconds kLong{600};
+  static constexpr MilpLimits kLong{Seconds{600}};
 };
 
 /// Values 10, 13 and 7 with weights 3, 4 and 2 in a sack of 6: the last two.
@@ -64,4 +64,4 @@ TEST_F(Cbc, PrintsNothing) {
 }
 
 }  // namespace
-}  // namespace terrace::autotm
+}  // namespace terrace::optim

@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, EveryFormulation, testing::ValuesIn(kFormulat
 
 /// Each formulation offers all that the one before does.
 TEST(Formulations, AreNoSlowerThanTheStricterOnes) {
-  if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  if (!optim::has_cbc()) GTEST_SKIP() << "this build has no CBC";
   int faster = 0;
   for (std::uint64_t seed = 3000; seed < 3040; ++seed) {
     const Problem given(seed, 6);

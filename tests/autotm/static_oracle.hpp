@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "plan/step_uses.hpp"
-#include "planners/autotm/instance.hpp"
+#include "planners/autotm/model/instance.hpp"
 #include "profile/roofline.hpp"
 
 namespace terrace::autotm {

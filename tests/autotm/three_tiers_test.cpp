@@ -3,7 +3,7 @@
 
 #include "autotm/static_oracle.hpp"
 #include "autotm/written.hpp"
-#include "planners/autotm/fast.hpp"
+#include "planners/autotm/solver/fast.hpp"
 
 namespace terrace::autotm {
 namespace {

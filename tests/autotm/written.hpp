@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "autotm/rig.hpp"
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/program.hpp"
-#include "planners/autotm/write.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/model/program.hpp"
+#include "planners/autotm/model/write.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/verify.hpp"
 
@@ -15,7 +15,7 @@ namespace terrace::autotm {
 class WithCbc : public testing::Test {
  protected:
   void SetUp() override {
-    if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+    if (!optim::has_cbc()) GTEST_SKIP() << "this build has no CBC";
   }
 };
 

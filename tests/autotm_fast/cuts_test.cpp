@@ -1,5 +1,5 @@
 // The inequalities of the overlap, against all sets of moves and all solutions of very small problems.
-#include "planners/autotm/cuts.hpp"
+#include "planners/autotm/solver/cuts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "autotm_fast/random_instance.hpp"
-#include "planners/autotm/reduction.hpp"
+#include "planners/autotm/solver/reduction.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -130,7 +130,7 @@ class EverySolution {
         std::vector<double> configurations(flat_.configurations.size());
         configurations[c] = 1;
         const double time = flat_.configurations[c].time;
-        EXPECT_LE(time + cuts_.broken(cut, edges_, configurations), std::max(time, moves) + kRounding);
+        EXPECT_LE(time + cuts_.violation(cut, edges_, configurations), std::max(time, moves) + kRounding);
       }
     }
   }

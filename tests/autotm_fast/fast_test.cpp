@@ -1,11 +1,11 @@
-#include "planners/autotm/fast.hpp"
+#include "planners/autotm/solver/fast.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "autotm_fast/random_instance.hpp"
-#include "planners/autotm/cbc.hpp"
+#include "optim/cbc.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -19,7 +19,6 @@ constexpr double kRounding = 1e-12;
 FastOptions options(double gap, std::uint64_t iterations) {
   FastOptions made;
   made.gap = gap;
-  made.time = Seconds{60};
   made.iterations = iterations;
   return made;
 }
@@ -99,9 +98,9 @@ TEST(AutotmFast, PricesSayWhatMemoryIsWorthAtMost) {
     Instance instance = RandomInstance(seed).make();
     const auto result = solve_fast(instance, options(0, 100));
     if (!result) continue;
-    ASSERT_EQ(result->prices.size(), instance.moments());
+    ASSERT_EQ(result->multipliers.size(), instance.moments());
     double of_all = 0;
-    for (const double price : result->prices) {
+    for (const double price : result->multipliers) {
       EXPECT_GE(price, 0);
       of_all += price;
     }
@@ -117,7 +116,7 @@ TEST(AutotmFast, PricesSayWhatMemoryIsWorthAtMost) {
 
 /// What prices leave open is proved by the exact program, whose bound is one, too.
 TEST(AutotmFast, ProvesByBranchingWhatPricesCannot) {
-  if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  if (!optim::has_cbc()) GTEST_SKIP() << "this build has no CBC";
   std::uint64_t proved = 0;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
@@ -150,16 +149,18 @@ TEST(AutotmFast, RepeatsItselfExactly) {
     EXPECT_EQ(one->solution.paths, other->solution.paths);
     EXPECT_EQ(one->solution.configurations, other->solution.configurations);
     EXPECT_EQ(one->bound, other->bound);
-    EXPECT_EQ(one->prices, other->prices);
+    EXPECT_EQ(one->multipliers, other->multipliers);
     EXPECT_EQ(one->iterations, other->iterations);
   }
 }
 
-TEST(AutotmFast, ReturnsTheBestFoundWhenTimeIsOver) {
+TEST(AutotmFast, ReturnsTheBestFoundWhenAStopIsRequested) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Instance instance = RandomInstance(seed).make();
     FastOptions none = options(0, 1'000'000);
-    none.time = Seconds{0};
+    std::stop_source over;
+    over.request_stop();
+    none.stop = over.get_token();
     const auto result = solve_fast(instance, none);
     if (!result) continue;
     expect_valid(instance, result->solution);

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "autotm/rig.hpp"
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/autotm/reduction.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/solver/fast.hpp"
+#include "planners/autotm/solver/reduction.hpp"
 
 namespace terrace::autotm {
 namespace {
@@ -19,7 +19,6 @@ struct Outcome {
 FastOptions options(double gap) {
   FastOptions made;
   made.gap = gap;
-  made.time = Seconds{60};
   made.iterations = 2000;
   return made;
 }
@@ -47,7 +46,7 @@ void compare(const Problem& problem, Formulation formulation, Outcome& outcome) 
 }
 
 TEST(AutotmFast, AgreesWithTheExactProgramOnRandomGraphs) {
-  if (!has_cbc()) GTEST_SKIP() << "this build has no CBC";
+  if (!optim::has_cbc()) GTEST_SKIP() << "this build has no CBC";
   Outcome outcome;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const Problem problem(seed, 8);
@@ -75,9 +74,9 @@ TEST(AutotmFast, ClimbsOnTwoThreadsAsOnOne) {
   const auto two = solve_fast(*instance, asked);
   ASSERT_TRUE(one && two);
   EXPECT_EQ(one->bound, two->bound);
-  EXPECT_EQ(one->prices, two->prices);
+  EXPECT_EQ(one->multipliers, two->multipliers);
   EXPECT_EQ(one->solution.paths, two->solution.paths);
-  EXPECT_GT(*std::max_element(one->prices.begin(), one->prices.end()), 0);
+  EXPECT_GT(*std::max_element(one->multipliers.begin(), one->multipliers.end()), 0);
 }
 
 /// With room for everything nothing is lost and nothing costs anything.
@@ -91,7 +90,7 @@ TEST(AutotmFast, TakesTheFastestOfEverythingWhereItFits) {
       const auto fast = solve_fast(*instance, options(1e-6));
       ASSERT_TRUE(fast);
       EXPECT_TRUE(fast->within_gap) << fast->gap();
-      for (const double price : fast->prices) EXPECT_EQ(price, 0);
+      for (const double price : fast->multipliers) EXPECT_EQ(price, 0);
     }
   }
 }

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "base/random.hpp"
-#include "planners/autotm/instance.hpp"
+#include "planners/autotm/model/instance.hpp"
 
 namespace terrace::autotm {
 

@@ -1,4 +1,4 @@
-#include "planners/autotm/stage.hpp"
+#include "planners/autotm/solver/stage.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,10 @@ namespace {
 constexpr Seconds kLong{1e6};
 
 struct Shown {
-  explicit Shown(const Flat& flat) : doubts(flat.tensors.size()), shares(flat.edges.size()), prices(flat) {}
-  std::vector<double> doubts, shares;
-  Prices prices;
+  explicit Shown(const Flat& flat)
+      : fractionality(flat.tensors.size()), shares(flat.edges.size()), multipliers(flat) {}
+  std::vector<double> fractionality, shares;
+  Multipliers multipliers;
 };
 
 TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
@@ -23,16 +24,15 @@ TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
     const Flat flat = flatten(RandomInstance(seed).make());
     const auto is_stuck = [](const Flat::Kernel& kernel) { return kernel.first == kernel.end; };
     if (!flat.overlaps() || std::any_of(flat.kernels.begin(), flat.kernels.end(), is_stuck)) continue;
-    const Deadline deadline{steady_clock().now(), kLong};
     Team team(1);
     Stage coarse(flat, kCoarse, team);
-    coarse.climb(kLong, deadline);
-    for (int i = 0; i < 2; ++i) coarse.balance(30, kLong.count(), deadline);
+    coarse.climb(kLong, {});
+    for (int i = 0; i < 2; ++i) coarse.balance(30, kLong.count(), {});
     Stage fine(flat, kFine, coarse);
     EXPECT_GE(fine.bound(), coarse.bound());
     Shown before(flat), after(flat);
-    coarse.show(before.doubts, before.shares, before.prices);
-    fine.show(after.doubts, after.shares, after.prices);
+    coarse.show(before.fractionality, before.shares, before.multipliers);
+    fine.show(after.fractionality, after.shares, after.multipliers);
     for (const std::uint32_t t : coarse.tensors()) {
       for (std::uint32_t e = flat.tensors[t].first; e < flat.tensors[t].end; ++e) {
         ++edges;
@@ -41,7 +41,7 @@ TEST(Stage, GoesOnWithAllThatACoarserOneFound) {
       }
     }
     const double bound = fine.bound();
-    fine.balance(300, kLong.count(), deadline);
+    fine.balance(300, kLong.count(), {});
     moved += fine.bound() > bound;
   }
   EXPECT_GT(parts, 100U) << "some shares are no whole paths";

@@ -20,7 +20,7 @@ struct Counted {
   }
   void copy_out(const bounds::When& when) const { EXPECT_TRUE(when.beside >= 0 && when.beside <= 1); }
   void copy_in(const bounds::When& when) const { EXPECT_TRUE(when.beside >= 0 && when.beside <= 1); }
-  void again(std::uint32_t, double) const { ADD_FAILURE() << "a placement makes nothing again"; }
+  void recompute(std::uint32_t, double) const { ADD_FAILURE() << "a placement makes nothing again"; }
   void slow(std::uint32_t) const {}
 };
 
@@ -60,7 +60,7 @@ TEST(Placement, GetsCheaperByExchangesAndStillFits) {
     const auto times = copy_times(problem);
     Placement placement(problem, times, problem.capacity);
     SplitMix random(seed);
-    placement.sweep(bounds::Prices(problem), {0, 0}, Order::largest_first, random);
+    placement.sweep(bounds::Multipliers(problem), {0, 0}, Order::largest_first, random);
     const double before = placement.cost();
     placement.exchange(300, random);
     EXPECT_LE(placement.cost(), before * (1 + 1e-9)) << seed;

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "planners/baseline_rig.hpp"
-#include "planners/best/priced.hpp"
+#include "planners/best/guided_planning.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/verify.hpp"
 
@@ -35,7 +35,7 @@ double step_of(const Graph& graph) {
   machine.tiers[1].read = machine.tiers[1].write = {0.1 * kMega};  // so that no kernel wants to use it there
   const Planned planned(graph, machine);
   const PlanRequest request = planned.request(kMega + kMega / 2);
-  const auto plan = PricedPlanning(request).plan({});
+  const auto plan = GuidedPlanning(request).plan({});
   EXPECT_TRUE(plan.ok());
   if (!plan) return 0;
   EXPECT_TRUE(violations(planned.graph, planned.machine, *plan).empty());

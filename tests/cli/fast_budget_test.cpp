@@ -1,4 +1,4 @@
-#include "exec/fast_budget.hpp"
+#include "pipeline/fast_budget.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "exec/workload.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
+#include "terrace/workload.hpp"
 
 namespace terrace::test {
 

@@ -1,4 +1,4 @@
-#include "exec/adjuster.hpp"
+#include "train/adjuster.hpp"
 
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"
@@ -36,7 +36,8 @@ struct Subject {
 
 TEST(Drift, IsOneWhereEverythingHappensAsPredicted) {
   const Subject subject;
-  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan);
+  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan,
+                                      planner_named(subject.plan.planner));
   const Drift drift = drift_of(subject.machine, subject.plan, predicted, predicted);
   EXPECT_DOUBLE_EQ(drift.kernels, 1);
   for (const double link : drift.links) EXPECT_DOUBLE_EQ(link, 1);
@@ -45,7 +46,8 @@ TEST(Drift, IsOneWhereEverythingHappensAsPredicted) {
 
 TEST(Drift, TellsKernelsFromLinks) {
   const Subject subject;
-  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan);
+  const Timeline predicted = simulate(subject.graph, subject.machine, subject.profile, subject.plan,
+                                      planner_named(subject.plan.planner));
   const Drift kernels = drift_of(subject.machine, subject.plan, subject.step(3, 1), predicted);
   EXPECT_NEAR(kernels.kernels, 3, 1e-6);
   for (const double link : kernels.links) EXPECT_LE(link, 1 + 1e-9);
@@ -73,14 +75,16 @@ TEST(Drift, CorrectsRatesAndTimes) {
 
 TEST(Adjuster, LeavesThePlanAloneWhileTheMachineIsAsPredicted) {
   const Subject subject;
-  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan);
+  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan,
+                    planner_named(subject.plan.planner));
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(adjuster.observe(subject.step(1.1, 0.9)));
   EXPECT_EQ(adjuster.machine(), subject.machine);
 }
 
 TEST(Adjuster, DoesNotHeedTheFirstStepNorASingleSlowOne) {
   const Subject subject;
-  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan);
+  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan,
+                    planner_named(subject.plan.planner));
   for (int i = 0; i < 21; ++i)
     EXPECT_FALSE(adjuster.observe(i % 5 == 0 ? subject.step(9, 9) : subject.step(1, 1)));
   EXPECT_EQ(adjuster.machine(), subject.machine);
@@ -90,7 +94,8 @@ TEST(Adjuster, CorrectsTheMachineAndAnswersWithAPlanWherePlanningAgainPays) {
   const Subject subject;
   AdjusterOptions options;
   options.gain = -10;  // any plan will do
-  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan, options);
+  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan,
+                    planner_named(subject.plan.planner), options);
   std::optional<Adjustment> better;
   for (std::size_t i = 0; i < 1 + options.steps; ++i) {
     ASSERT_FALSE(better) << i;
@@ -112,7 +117,8 @@ TEST(Adjuster, KeepsAPlanThatAnotherWouldNotBeat) {
   const Subject subject;
   AdjusterOptions options;
   options.gain = 1;  // nothing takes no time
-  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan, options);
+  Adjuster adjuster(subject.graph, subject.machine, subject.profile, subject.plan,
+                    planner_named(subject.plan.planner), options);
   for (int i = 0; i < 20; ++i) EXPECT_FALSE(adjuster.observe(subject.step(10, 10)));
   EXPECT_NE(adjuster.machine(), subject.machine) << "it was corrected all the same";
 }

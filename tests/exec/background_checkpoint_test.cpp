@@ -5,9 +5,9 @@
 #include <atomic>
 #include <thread>
 
-#include "exec/checkpoint_source.hpp"
 #include "exec/planned.hpp"
 #include "terrace/error.hpp"
+#include "train/checkpoint_source.hpp"
 
 namespace terrace {
 namespace {
@@ -120,7 +120,7 @@ TEST(BackgroundCheckpoint, IsReadFromTheRegionThatKeepsItsValueLongest) {
     if (i > 0) {
       EXPECT_LE(kept[i - 1].until, kept[i].until);
     }
-    EXPECT_EQ(kept[i].place.tier, TierId{1}) << "the spilling plan starts with everything there";
+    EXPECT_EQ(kept[i].address.tier, TierId{1}) << "the spilling plan starts with everything there";
     ASSERT_LT(kept[i].until, plan.instructions.size());
     const auto* copy = std::get_if<Copy>(&plan.instructions[kept[i].until]);
     ASSERT_NE(copy, nullptr) << "the first to change it is its way back";
@@ -146,7 +146,7 @@ TEST(BackgroundCheckpoint, IsReadUntilTheFirstInstructionThatMayChangeARegion) {
     plan.instructions = std::move(instructions);
     const auto all = kept_tensors(graph, plan);
     EXPECT_EQ(all.size(), 1U);
-    return std::tuple(all[0].place.tier, all[0].place.offset, all[0].until);
+    return std::tuple(all[0].address.tier, all[0].address.offset, all[0].until);
   };
   const Copy out{{weight}, fast, slow, 0}, in{{weight}, slow, fast, 1};
   const terrace::Run on_fast{{0}, 0, {slow, fast}}, on_slow{{0}, 0, {fast, slow}};

@@ -1,10 +1,10 @@
-#include "exec/bucket_trainer.hpp"
+#include "train/bucket_trainer.hpp"
 
 #include <gtest/gtest.h>
 
+#include "backends/cpu/math/shape.hpp"
 #include "exec/nets.hpp"
-#include "exec/padded_data.hpp"
-#include "kernels/cpu/math/shape.hpp"
+#include "train/padded_data.hpp"
 
 namespace terrace {
 namespace {

@@ -1,11 +1,11 @@
 // Buckets and paths within a budget, on tiers of this computer.
 #include <cstdlib>
 
-#include "exec/bucket_trainer.hpp"
-#include "exec/padded_data.hpp"
 #include "exec/planned.hpp"
 #include "profile/computer_name.hpp"
 #include "split/nets.hpp"
+#include "train/bucket_trainer.hpp"
+#include "train/padded_data.hpp"
 
 namespace terrace {
 namespace {

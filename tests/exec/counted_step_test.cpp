@@ -3,6 +3,7 @@
 
 #include "exec/planned.hpp"
 #include "terrace/access_profile.hpp"
+#include "terrace/operation.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace {
@@ -104,7 +105,7 @@ TEST(CountedStep, SeesInPlaceKernelsReadAndWrite) {
   std::size_t seen = 0;
   for (std::uint32_t k = 0; k < counts.size(); ++k) {
     const Kernel& kernel = graph.kernels[k];
-    if (kernel.operation != Operation::sgd) continue;
+    if (operation_of(kernel) != Operation::sgd) continue;
     ++seen;
     EXPECT_EQ(counts[k][0].reads, 1) << "the weight is read";
     EXPECT_EQ(counts[k][0].writes, 1) << "and written";

@@ -5,11 +5,11 @@
 #include <map>
 #include <set>
 
+#include "backends/cpu/instantiate.hpp"
+#include "backends/cpu/lowering.hpp"
+#include "backends/cpu/recipe.hpp"
 #include "base/system.hpp"
 #include "exec/nets.hpp"
-#include "kernels/cpu/instantiate.hpp"
-#include "kernels/cpu/lowering.hpp"
-#include "kernels/cpu/recipe.hpp"
 #include "terrace/models.hpp"
 
 namespace terrace {
@@ -64,7 +64,7 @@ TEST(Implementation, OfWideSquareConvolutionsIsWinograds) {
   std::map<Operation, int> winograd;
   for (const Kernel& kernel : graph.kernels) {
     if (!kernel.variants.empty() && kernel.variants[0].name.find("wino") != std::string::npos) {
-      ++winograd[kernel.operation];
+      ++winograd[operation_of(kernel)];
     }
   }
   // All 3x3 convolutions but the three that halve the image.

@@ -1,9 +1,9 @@
-#include "exec/picture_data.hpp"
+#include "train/picture_data.hpp"
 
 #include <gtest/gtest.h>
 
-#include "exec/evaluate.hpp"
 #include "terrace/models.hpp"
+#include "train/evaluate.hpp"
 
 namespace terrace {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <functional>
 
-#include "exec/plan_trial.hpp"
 #include "exec/planned.hpp"
 #include "plan/reach.hpp"
 #include "terrace/planner.hpp"
+#include "train/plan_trial.hpp"
 
 namespace terrace {
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "backends/processor.hpp"
 #include "exec/planned.hpp"
 #include "split/nets.hpp"
 #include "terrace/error.hpp"
@@ -53,7 +54,7 @@ struct Subject {
   }
 
   Store store(const Graph& graph, std::uint64_t seed) const {
-    return {graph, machine, placed(graph, machine, seed), tiers};
+    return {**processor_backend(), graph, machine, placed(graph, machine, seed), tiers};
   }
 
   void fill(const Store& store, std::uint64_t seed) {
@@ -71,10 +72,10 @@ struct Subject {
       if (!is_state(before.tensors[i])) continue;
       const TensorId id = find_tensor(after, before.tensors[i].name);
       EXPECT_TRUE(same_bits(store.read(id), values[i])) << after[id].name;
-      for (const Place place : store.places(id)) {
+      for (const TierAddress address : store.addresses(id)) {
         std::vector<std::byte> first(after[id].bytes.count), other(first.size());
-        tiers.read(store.places(id).front(), first);
-        tiers.read(place, other);
+        tiers.read(store.addresses(id).front(), first);
+        tiers.read(address, other);
         EXPECT_EQ(first, other) << after[id].name;
       }
     }

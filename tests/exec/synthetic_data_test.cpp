@@ -1,4 +1,4 @@
-#include "exec/synthetic_data.hpp"
+#include "train/synthetic_data.hpp"
 
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(SyntheticData, FitsEveryModelOfTheZoo) {
 TEST(SyntheticData, RefusesIntegersWithoutAKnownReader) {
   Graph graph = small_graph();
   std::erase_if(graph.kernels,
-                [](const Kernel& kernel) { return kernel.operation == Operation::cross_entropy; });
+                [](const Kernel& kernel) { return operation_of(kernel) == Operation::cross_entropy; });
   EXPECT_THROW(SyntheticData(graph, 0), std::logic_error);
 }
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <set>
 
+#include "backends/cpu/instantiate.hpp"
+#include "backends/cpu/lowering.hpp"
+#include "backends/cpu/variants.hpp"
 #include "exec/planned.hpp"
 #include "graph/variant.hpp"
-#include "kernels/cpu/instantiate.hpp"
-#include "kernels/cpu/lowering.hpp"
-#include "kernels/cpu/variants.hpp"
 #include "terrace/models.hpp"
 
 namespace terrace {

@@ -8,6 +8,7 @@
 
 #include "graph/nets.hpp"
 #include "terrace/lifetimes.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 std::vector<const Kernel*> kernels_of(const Graph& graph, Operation operation) {
   std::vector<const Kernel*> found;
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == operation) found.push_back(&kernel);
+    if (operation_of(kernel) == operation) found.push_back(&kernel);
   }
   return found;
 }
@@ -241,7 +242,7 @@ TEST(Differentiation, ReadsWeightsOfTheSecondJudgementAfterTheFirstUpdate) {
     return kernel.phase == Phase::update && kernel.outputs[0].tensor == weight;
   });
   EXPECT_TRUE(std::any_of(update, graph.kernels.end(), [&](const Kernel& kernel) {
-    return kernel.operation == Operation::linear && kernel.inputs[1].tensor == weight;
+    return operation_of(kernel) == Operation::linear && kernel.inputs[1].tensor == weight;
   }));
 }
 

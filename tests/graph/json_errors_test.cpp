@@ -6,13 +6,16 @@
 
 #include "graph/nets.hpp"
 #include "terrace/graph_json.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
 
 std::string refusal(const std::string& text) {
   const auto graph = graph_from_json(text);
-  return graph.ok() ? "accepted" : graph.error().message;
+  if (!graph) return graph.error().message;
+  const auto known = check_operations(*graph);
+  return known.ok() ? "accepted" : "cannot read the graph: " + known.error().message;
 }
 
 /// A small graph in which `where` (a JSON pointer) holds `value` instead.
@@ -53,10 +56,11 @@ TEST(GraphJsonErrors, NamesThePlaceOfEveryMistake) {
       {"/tensors/0/name", "\"w\"", "tensors[1]: there are two tensors named 'w'"},
       {"/tensors/0/name", "\"\"", "kernels[0].inputs[0]: there is no tensor named 'x'"},
       {"/tensors/3/type", "\"u8\"", "tensors[3].type: a type needs a shape; a tensor of bytes has none"},
-      {"/tensors/0/type", "\"f64\"", "tensors[0].type: 'f64' is not known; there are f32, bf16, i32, u8"},
+      {"/tensors/0/type", "\"f8\"",
+       "tensors[0].type: 'f8' is not known; there are f32, bf16, i32, u8, f16, f64, i64"},
       {"/tensors/0/kind", "\"\"",
        "tensors[0].kind: '' is not known; there are input, weight, activation, gradient, optimizer_state, "
-       "statistics, workspace"},
+       "statistics, workspace, token"},
       {"/tensors/0/shape/1", "-3",
        "tensors[0].shape[1]: a whole number from 0 to 9223372036854775807 is wanted, not -3"},
       {"/tensors/0/shape/1", "3.5",
@@ -86,14 +90,24 @@ TEST(GraphJsonErrors, NamesThePlaceOfEveryMistake) {
        "in_place, flops, layer, phase, variants"},
       {"/kernels/0/operation", "\"\"", "kernels[0].operation: an operation has a name"},
       {"/kernels/0/attributes", "{\"scale\": 1}",
-       "kernels[0].attributes: unknown key 'scale'; there are none here"},
+       "fc has the attribute scale, which linear does not take: it has none"},
       {"/kernels/1/attributes/kernal", "1",
-       "kernels[1].attributes: unknown key 'kernal'; there are kernel, stride, padding, dilation, groups, "
-       "include_padding"},
+       "p has the attribute kernal, which max_pool2d does not take: there are kernel, stride, padding, "
+       "dilation, groups, include_padding"},
       {"/kernels/1/attributes/kernel", "[1]",
-       "kernels[1].attributes.kernel: two numbers are wanted: of height and width"},
+       "p has an impossible kernel: a pair of whole numbers not below zero, of height and width, is wanted"},
       {"/kernels/1/attributes/kernel/1", "-1",
-       "kernels[1].attributes.kernel[1]: a whole number from 0 to 9223372036854775807 is wanted, not -1"},
+       "p has an impossible kernel: a pair of whole numbers not below zero, of height and width, is wanted"},
+      {"/kernels/1/attributes/kernel/1", "0.5",
+       "kernels[1].attributes.kernel[1]: a whole number of 63 bits is wanted"},
+      {"/kernels/1/attributes/kernel", "{}",
+       "kernels[1].attributes.kernel: true or false, a number, a string or a list of whole numbers is "
+       "wanted"},
+      {"/kernels/1/attributes", "7", "kernels[1].attributes: an object is wanted, not number"},
+      {"/kernels/1/attributes/groups", "9223372036854775808",
+       "kernels[1].attributes.groups: a whole number of 63 bits is wanted"},
+      {"/kernels/1/attributes/include_padding", "1",
+       "p has an impossible include_padding: true or false is wanted"},
       {"/kernels/0/inputs/1/tensor", "\"v\"", "kernels[0].inputs[1].tensor: there is no tensor named 'v'"},
       {"/kernels/0/inputs/1/touhced", "1",
        "kernels[0].inputs[1]: unknown key 'touhced'; there are tensor, shape, touched, layout"},

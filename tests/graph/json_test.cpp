@@ -5,9 +5,8 @@
 #include <random>
 #include <sstream>
 
-#include "graph/attribute_fields.hpp"
 #include "graph/nets.hpp"
-#include "graph/signature.hpp"
+#include "nn/operation_table.hpp"
 #include "support/random_graph.hpp"
 #include "support/stress_factor.hpp"
 #include "terrace/graph_json.hpp"
@@ -84,12 +83,14 @@ Graph all_operations(Filler& fill) {
   for (std::size_t i = 0; i < kOperations; ++i) {
     Kernel kernel;
     kernel.name = "k";
-    kernel.operation = static_cast<Operation>(i);
-    const Signature signature = signature_of(kernel.operation);
+    kernel.operation = to_string(static_cast<Operation>(i));
+    const OperationInfo& signature = info_of(operation_of(kernel));
     for (std::size_t n = least_operands(signature.inputs); n-- > 0;) kernel.inputs.push_back(operand());
     for (std::size_t n = least_operands(signature.outputs); n-- > 0;) kernel.outputs.push_back(operand());
-    kernel.attributes = default_attributes(kernel.operation);
-    std::visit([&](auto& held) { for_each_field(held, std::ref(fill)); }, kernel.attributes);
+    OperationAttributes attributes = info_of(operation_of(kernel)).attributes;
+    std::visit([&](auto& held) { for_each_field(held, std::ref(fill)); }, attributes);
+    kernel.attributes = to_attributes(attributes);
+    EXPECT_EQ(attributes_of(kernel), attributes);
     graph.kernels.push_back(kernel);
   }
   return graph;
@@ -126,7 +127,14 @@ TEST(GraphJson, RoundTripsEverythingAGraphCanHold) {
   tensor("empty", TensorKind::statistics).shape = {0, 7};
   Kernel kernel;
   kernel.name = "k";
-  kernel.foreign = "acme.\u00fcber";
+  kernel.operation = "acme.\u00fcber";
+  kernel.attributes = {{"sure", true},
+                       {"count", std::int64_t{-3}},
+                       {"share", 0.1},
+                       {"whole", 3.0},
+                       {"mode", std::string("\u00e9")},
+                       {"sizes", std::vector<std::int64_t>{3, -1}},
+                       {"none", std::vector<std::int64_t>{}}};
   kernel.inputs = {{{0}, {6}, Bytes{5}, "2x3:ba@1,2"}};
   kernel.outputs = {{{1}, {3, 2}, Bytes{}, {}}, {{3}, {2, 3}, Bytes{1}, {}}};
   kernel.workspace = {2};
@@ -156,8 +164,8 @@ TEST(GraphJson, KeepsForeignOperations) {
     "kernels": [{"name": "k", "operation": "acme.make", "outputs": ["x"], "flops": 7,
                  "variants": [{"name": "fast", "time": 0.5, "workspace": 3}]}]})");
   const Kernel& kernel = graph.kernels[0];
-  EXPECT_EQ(kernel.operation, Operation::custom);
-  EXPECT_EQ(kernel.foreign, "acme.make");
+  EXPECT_EQ(operation_of(kernel), Operation::custom);
+  EXPECT_EQ(kernel.operation, "acme.make");
   EXPECT_EQ(kernel.flops, 7);
   EXPECT_EQ(kernel.outputs[0], (Operand{{0}, {5}, Bytes{5}, {}}));
   EXPECT_EQ(kernel.variants[0], (Variant{"fast", Bytes{3}, Seconds(0.5)}));
@@ -197,7 +205,7 @@ TEST(GraphFormatDocument, ExampleIsAGraph) {
   const Graph graph = read(between(format_document(), "```json\n", "```"));
   EXPECT_EQ(graph.name, "by hand");
   EXPECT_EQ(graph.kernels.size(), 2U);
-  EXPECT_EQ(graph.kernels[1].foreign, "acme.zip");
+  EXPECT_EQ(graph.kernels[1].operation, "acme.zip");
   EXPECT_EQ(Lifetimes(graph).peak_bytes(), Bytes{8 * 784 * 4 + 10 * 784 * 4 + 8 * 10 * 4});
 }
 
@@ -210,7 +218,7 @@ TEST(GraphFormatDocument, ListsTheOperandsOfEveryOperation) {
   };
   for (std::size_t i = 0; i < kOperations; ++i) {
     const auto operation = static_cast<Operation>(i);
-    const Signature signature = signature_of(operation);
+    const OperationInfo& signature = info_of(operation);
     const std::string row = "| `" + std::string(to_string(operation)) + "` | " + cell(signature.inputs) +
                             " | " + cell(signature.outputs) + " |";
     EXPECT_NE(text.find(row), std::string::npos) << row;
@@ -220,7 +228,7 @@ TEST(GraphFormatDocument, ListsTheOperandsOfEveryOperation) {
 TEST(GraphFormatDocument, NamesEveryAttribute) {
   const std::string text = between(format_document(), "## Attributes", "##");
   for (std::size_t i = 0; i < kOperations; ++i) {
-    Attributes attributes = default_attributes(static_cast<Operation>(i));
+    OperationAttributes attributes = info_of(static_cast<Operation>(i)).attributes;
     const auto look = [&](const char* name, const auto&) {
       EXPECT_NE(text.find("`" + std::string(name) + "` `"), std::string::npos) << name;
     };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "graph/nets.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -104,7 +105,7 @@ TEST(Net, DropsNothingInInferenceOrWithoutNeed) {
   EXPECT_EQ(training.dropout(training.input("x", {2}), 0).tensor, TensorId{0});
   training.dropout(training.dropout({TensorId{0}, {2}}, 0.5F), 0.5F);
   const auto stream = [&](std::size_t k) {
-    return std::get<DropoutAttributes>(training.graph().kernels[k].attributes).stream;
+    return attributes_as<DropoutAttributes>(training.graph().kernels[k]).stream;
   };
   EXPECT_NE(stream(0), stream(1));
 }
@@ -132,7 +133,7 @@ TEST(Net, PrefixesNamesByScope) {
 TEST(Net, StartsALayerAtEveryWeightMatrix) {
   const Graph graph = mlp();
   EXPECT_EQ(graph.layers, (std::vector<std::string>{"input", "fc1", "fc2", "fc3"}));
-  EXPECT_EQ(graph.kernels[1].operation, Operation::relu);
+  EXPECT_EQ(operation_of(graph.kernels[1]), Operation::relu);
   EXPECT_EQ(graph.layers[graph.kernels[1].layer], "fc1");
 }
 
@@ -148,7 +149,7 @@ TEST(Net, StartsWeightsAsPyTorchDoes) {
 TEST(Net, NormalisesWithRunningStatisticsInPlace) {
   const Graph graph = residual();
   const auto bn = std::find_if(graph.kernels.begin(), graph.kernels.end(),
-                               [](const Kernel& k) { return k.operation == Operation::batch_norm; });
+                               [](const Kernel& k) { return operation_of(k) == Operation::batch_norm; });
   ASSERT_NE(bn, graph.kernels.end());
   EXPECT_EQ(bn->inputs[3].tensor, bn->outputs[3].tensor);
   EXPECT_EQ(bn->inputs[4].tensor, bn->outputs[4].tensor);
@@ -182,6 +183,23 @@ TEST(Net, BuildsValidGraphs) {
     const auto valid = validate(graph);
     EXPECT_TRUE(valid.ok()) << (valid.ok() ? "" : valid.error().message);
   }
+}
+
+TEST(Net, AppendsAnyOperationOfTheTableAndDifferentiatesIt) {
+  const auto train = [](auto activation) {
+    Net net("n");
+    const Value x = net.linear("fc", net.input("x", {4, 3}), 2);
+    net.train(net.cross_entropy(activation(net, x), net.input("label", {4}, DataType::i32)), {});
+    return std::move(net).finish();
+  };
+  const Graph applied = train([](Net& net, Value x) {
+    return net.apply(Operation::gelu, {x}, x.shape, GeluAttributes{.tanh_approximation = true});
+  });
+  Graph named = train([](Net& net, Value x) { return net.gelu(x, {.tanh_approximation = true}); });
+  for (Kernel& kernel : named.kernels) {
+    if (kernel.operation == "gelu") kernel.in_place.clear();  // what apply() cannot know
+  }
+  EXPECT_EQ(applied, named);
 }
 
 TEST(Net, TakesAnEmptyBatch) {

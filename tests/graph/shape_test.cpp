@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "graph/checked_size.hpp"
-#include "graph/signature.hpp"
+#include "nn/operation_table.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace {
@@ -46,6 +46,9 @@ TEST(Shape, SizeIsThatOfAllElements) {
   EXPECT_EQ(checked_size({2, 3}, DataType::bf16), Bytes{12});
   EXPECT_EQ(checked_size({2, 3}, DataType::i32), Bytes{24});
   EXPECT_EQ(checked_size({2, 3}, DataType::u8), Bytes{6});
+  EXPECT_EQ(checked_size({2, 3}, DataType::f16), Bytes{12});
+  EXPECT_EQ(checked_size({2, 3}, DataType::f64), Bytes{48});
+  EXPECT_EQ(checked_size({2, 3}, DataType::i64), Bytes{48});
   EXPECT_EQ(checked_size({0, 3}, DataType::f32), Bytes{0});
 }
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/accuracy.hpp"
+#include "backends/cpu/math/accuracy.hpp"
 
 #include <stdexcept>
 

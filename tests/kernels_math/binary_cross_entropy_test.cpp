@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/binary_cross_entropy.hpp"
+#include "backends/cpu/math/binary_cross_entropy.hpp"
 
 #include "support.hpp"
 

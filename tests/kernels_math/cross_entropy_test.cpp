@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/cross_entropy.hpp"
+#include "backends/cpu/math/cross_entropy.hpp"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/dropout.hpp"
+#include "backends/cpu/math/dropout.hpp"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/embedding.hpp"
+#include "backends/cpu/math/embedding.hpp"
 
 #include <stdexcept>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/gelu.hpp"
+#include "backends/cpu/math/gelu.hpp"
 
 #include <numbers>
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/heads.hpp"
+#include "backends/cpu/math/heads.hpp"
 
 #include "support.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/lane.hpp"
+#include "backends/cpu/math/lane.hpp"
 
 #include "support.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/layer_norm.hpp"
+#include "backends/cpu/math/layer_norm.hpp"
 
 #include <stdexcept>
 

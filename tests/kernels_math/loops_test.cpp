@@ -1,8 +1,8 @@
 #include <atomic>
 #include <stdexcept>
 
-#include "kernels/cpu/math/gelu.hpp"
-#include "kernels/cpu/math/team.hpp"
+#include "backends/cpu/math/gelu.hpp"
+#include "backends/cpu/math/team.hpp"
 #include "support.hpp"
 
 namespace terrace::math {

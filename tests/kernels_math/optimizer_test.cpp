@@ -1,7 +1,7 @@
 #include <stdexcept>
 
-#include "kernels/cpu/math/adam.hpp"
-#include "kernels/cpu/math/sgd.hpp"
+#include "backends/cpu/math/adam.hpp"
+#include "backends/cpu/math/sgd.hpp"
 #include "support.hpp"
 
 namespace terrace::math {

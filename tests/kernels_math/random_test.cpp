@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/random.hpp"
+#include "backends/cpu/math/random.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-#include "kernels/cpu/math/softmax.hpp"
+#include "backends/cpu/math/softmax.hpp"
 
 #include "support.hpp"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/cpu/math/level.hpp"
+#include "backends/cpu/math/level.hpp"
 
 namespace terrace::math::test {
 

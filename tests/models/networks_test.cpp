@@ -138,7 +138,7 @@ TEST_F(Networks, TransformersWithoutDropoutDropNothing) {
   const GptOptions options{
       .vocabulary = 11, .positions = 9, .hidden = 8, .layers = 2, .heads = 2, .dropout = 0};
   gpt(net_, tokens({2, 7}), options);
-  for (const Kernel& kernel : net_.graph().kernels) EXPECT_NE(kernel.operation, Operation::dropout);
+  for (const Kernel& kernel : net_.graph().kernels) EXPECT_NE(operation_of(kernel), Operation::dropout);
 }
 
 TEST_F(Networks, OnlyGptLooksBackAlone) {
@@ -147,8 +147,8 @@ TEST_F(Networks, OnlyGptLooksBackAlone) {
        {.vocabulary = 11, .positions = 9, .hidden = 8, .layers = 1, .heads = 2});
   std::vector<bool> causal;
   for (const Kernel& kernel : net_.graph().kernels) {
-    if (kernel.operation == Operation::softmax)
-      causal.push_back(std::get<SoftmaxAttributes>(kernel.attributes).causal);
+    if (operation_of(kernel) == Operation::softmax)
+      causal.push_back(attributes_as<SoftmaxAttributes>(kernel).causal);
   }
   EXPECT_EQ(causal, (std::vector<bool>{true, false}));
 }
@@ -156,8 +156,8 @@ TEST_F(Networks, OnlyGptLooksBackAlone) {
 TEST_F(Networks, AttentionIsScaledByTheRootOfItsDepth) {
   gpt(net_, tokens({1, 4}), {.vocabulary = 11, .positions = 9, .hidden = 32, .layers = 1, .heads = 2});
   for (const Kernel& kernel : net_.graph().kernels) {
-    if (kernel.operation != Operation::matmul) continue;
-    const auto& options = std::get<MatmulAttributes>(kernel.attributes);
+    if (operation_of(kernel) != Operation::matmul) continue;
+    const auto& options = attributes_as<MatmulAttributes>(kernel);
     EXPECT_EQ(options.scale, options.transpose_b ? 0.25F : 1.0F);
   }
 }

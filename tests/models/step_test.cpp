@@ -5,7 +5,7 @@
 #include <map>
 
 #include "graph/passes.hpp"
-#include "models/training.hpp"
+#include "nn/models/training.hpp"
 #include "terrace/lifetimes.hpp"
 #include "terrace/models.hpp"
 
@@ -114,9 +114,9 @@ TEST(MicroBatches, WeighEveryPartEquallyAndUpdateOnce) {
   const Graph graph = built("convnet", {.batch = 8, .micro_batches = 4});
   int losses = 0;
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation != Operation::cross_entropy) continue;
+    if (operation_of(kernel) != Operation::cross_entropy) continue;
     ++losses;
-    EXPECT_EQ(std::get<LossAttributes>(kernel.attributes).weight, 0.25F);
+    EXPECT_EQ(attributes_as<LossAttributes>(kernel).weight, 0.25F);
   }
   EXPECT_EQ(losses, 4);
   EXPECT_EQ(std::count_if(graph.kernels.begin(), graph.kernels.end(), is_update),
@@ -153,8 +153,8 @@ TEST(Dcgan, HasThreeLosses) {
   EXPECT_EQ(names(graph, TensorKind::input), inputs);
   std::vector<float> targets;
   for (const Kernel& kernel : graph.kernels) {
-    if (kernel.operation == Operation::binary_cross_entropy)
-      targets.push_back(std::get<LossAttributes>(kernel.attributes).target);
+    if (operation_of(kernel) == Operation::binary_cross_entropy)
+      targets.push_back(attributes_as<LossAttributes>(kernel).target);
   }
   EXPECT_EQ(targets, (std::vector<float>{1, 0, 1}));
 }

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "terrace/operation.hpp"
 #include "terrace/plan.hpp"
 #include "verify/hand_made.hpp"
 
@@ -57,9 +58,10 @@ TEST(Fingerprint, ChangesWithWhateverAPlanDependsOn) {
   EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].inputs[0].tensor = {1}; }));
   EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].inputs[0].shape = {10, 10}; }));
   EXPECT_TRUE(notices([](Graph& graph) { --graph.kernels[0].inputs[0].touched.count; }));
-  EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].foreign = "other"; }));
-  EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].operation = Operation::add; }));
-  EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].attributes = AddAttributes{true}; }));
+  EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].operation = "other"; }));
+  EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].operation = to_string(Operation::add); }));
+  EXPECT_TRUE(
+      notices([](Graph& graph) { graph.kernels[0].attributes = to_attributes(AddAttributes{true}); }));
   EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].workspace = {}; }));
   EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].variants[0].time = Seconds{1}; }));
   EXPECT_TRUE(notices([](Graph& graph) { graph.kernels[0].variants.pop_back(); }));

@@ -98,7 +98,7 @@ TEST(Vdnn, MovesWhatConvolutionsReadAndNothingElse) {
   ASSERT_TRUE(plan.ok()) << plan.error().message;
   Names read;
   for (const Kernel& kernel : step.graph.kernels) {
-    if (kernel.operation == Operation::conv2d) read.insert(step.graph[kernel.inputs[0].tensor].name);
+    if (operation_of(kernel) == Operation::conv2d) read.insert(step.graph[kernel.inputs[0].tensor].name);
   }
   const Names out = copied(step, *plan, {0});
   EXPECT_FALSE(out.empty());

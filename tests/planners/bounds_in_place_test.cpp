@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/random.hpp"
-#include "plan/bound_prices.hpp"
+#include "bounds/relaxation.hpp"
+#include "migration/plan_writer.hpp"
 #include "plan/step_uses.hpp"
 #include "planners/baseline_rig.hpp"
-#include "planners/plan_writer.hpp"
 #include "support/graph_by_hand.hpp"
 #include "support/random_graph.hpp"
 #include "terrace/planner.hpp"
@@ -216,16 +216,17 @@ TEST(BoundInPlace, LetsThingsBeMadeAgainAndCopiedOut) {
   const PlanRequest request{graph, machine, profile, {Bytes{kLarge + 256}, Bytes{1 << 30}}};
   const KernelClock clock(graph, machine, profile);
   const bounds::Problem problem(request, clock);
-  bounds::Prices prices(problem);
-  for (auto* all : {&prices.out, &prices.in, &prices.pause_out, &prices.pause_in, &prices.operand})
+  bounds::Multipliers multipliers(problem);
+  for (auto* all : {&multipliers.out, &multipliers.in, &multipliers.pause_out, &multipliers.pause_in,
+                    &multipliers.operand})
     std::fill(all->begin(), all->end(), 0.0);
-  prices.memory[1] = prices.memory[3] = 0.9 / double{kLarge};
+  multipliers.memory[1] = multipliers.memory[3] = 0.9 / double{kLarge};
   for (std::size_t i = 0; i < problem.operands.size(); ++i) {
-    if (problem.operands[i].seconds > 0.5) prices.operand[i] = 0.9;
+    if (problem.operands[i].seconds > 0.5) multipliers.operand[i] = 0.9;
   }
-  prices.pause_out[problem.block_of[1]] = 0.5;
+  multipliers.pause_out[problem.block_of[1]] = 0.5;
   // Run, drop t, run, make t again (0.1 s) and copy it out beside the long kernel (1.1 s), run, run.
-  EXPECT_LE(bounds::Relaxation(problem).bound(prices, bounds::Again::yes), 1.6 + 1e-9);
+  EXPECT_LE(bounds::Relaxation(problem).bound(multipliers, bounds::Recompute::yes), 1.6 + 1e-9);
 }
 
 }  // namespace

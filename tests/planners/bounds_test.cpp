@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "base/random.hpp"
-#include "planners/step_writer.hpp"
+#include "migration/step_writer.hpp"
 #include "support/graph_by_hand.hpp"
 #include "support/random_graph.hpp"
 #include "terrace/planner.hpp"
@@ -26,7 +26,8 @@ Machine memory_and_disk(double out, double in, double loss) {
   return machine;
 }
 
-/// A way to spend one gap: its place is given up before kernel `drop` and taken again before kernel `fetch`.
+/// A way to spend one eviction: its place is given up before kernel `drop` and taken again before kernel
+/// `fetch`.
 struct Way {
   std::uint32_t drop, fetch;
 };
@@ -50,24 +51,24 @@ class Exhaustive {
   std::size_t size() const { return possible_.size(); }
 
   Seconds best() {
-    try_gap(0);
+    try_eviction(0);
     return best_;
   }
 
  private:
-  void try_gap(std::size_t gap) {
-    if (gap == possible_.size()) return try_plan();
-    try_gap(gap + 1);
-    const Gap& tried = possible_[gap];
-    residency_.gaps.push_back(tried);
+  void try_eviction(std::size_t eviction) {
+    if (eviction == possible_.size()) return try_plan();
+    try_eviction(eviction + 1);
+    const Eviction& tried = possible_[eviction];
+    residency_.evictions.push_back(tried);
     for (std::uint32_t drop = tried.after + 1; drop < tried.until; ++drop) {
       for (std::uint32_t fetch = drop + 1; fetch <= tried.until; ++fetch) {
         ways_.push_back({drop, fetch});
-        try_gap(gap + 1);
+        try_eviction(eviction + 1);
         ways_.pop_back();
       }
     }
-    residency_.gaps.pop_back();
+    residency_.evictions.pop_back();
   }
 
   void try_plan() {
@@ -79,7 +80,8 @@ class Exhaustive {
       if (k == uses_.kernels()) break;
       writer.run(k);
       for (std::size_t i = 0; i < ways_.size(); ++i) {
-        if (residency_.gaps[i].after == k) tickets[i] = writer.store(residency_.gaps[i].tensor).value();
+        if (residency_.evictions[i].after == k)
+          tickets[i] = writer.store(residency_.evictions[i].tensor).value();
       }
     }
     const Draft draft = writer.finish({0});
@@ -89,19 +91,19 @@ class Exhaustive {
   }
 
   void move_before(StepWriter& writer, std::size_t i, std::uint32_t kernel, std::uint32_t& ticket) {
-    const Gap& gap = residency_.gaps[i];
+    const Eviction& eviction = residency_.evictions[i];
     if (ways_[i].drop == kernel) {
       writer.wait(ticket);
-      writer.drop(gap.tensor);
+      writer.drop(eviction.tensor);
     }
-    if (ways_[i].fetch == kernel) ticket = writer.fetch(gap.tensor);
-    if (gap.until == kernel) writer.wait(ticket);
+    if (ways_[i].fetch == kernel) ticket = writer.fetch(eviction.tensor);
+    if (eviction.until == kernel) writer.wait(ticket);
   }
 
   const PlanRequest& request_;
   StepUses uses_;
   Residency residency_;
-  std::vector<Gap> possible_;
+  std::vector<Eviction> possible_;
   std::vector<Way> ways_;
   Seconds best_{std::numeric_limits<double>::infinity()};
 };

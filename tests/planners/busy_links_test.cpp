@@ -1,9 +1,9 @@
 // The clock by which plans are written.
 #include <gtest/gtest.h>
 
-#include "planners/sentinel/busy_links.hpp"
+#include "migration/busy_links.hpp"
 
-namespace terrace::sentinel {
+namespace terrace::migration {
 namespace {
 
 using namespace literals;
@@ -47,4 +47,4 @@ TEST(BusyLinks, SlowKernelsTogetherWhereBothWorkAtOnce) {
 }
 
 }  // namespace
-}  // namespace terrace::sentinel
+}  // namespace terrace::migration

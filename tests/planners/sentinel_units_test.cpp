@@ -117,8 +117,8 @@ TEST(SentinelHomes, GiveTheNearestTierToWhatIsUsedMost) {
       step.graph, step.machine, step.profile, {Bytes{kMega}, Bytes{kMega + 4096}, Bytes{64 * kMega}}};
   const StepView view(request);
   const Units units = make_units(view, Grouping::on, ShortLived::apart);
-  EXPECT_EQ(units.all[units.of[hot.index]].home, TierId{1});
-  EXPECT_EQ(units.all[units.of[cold.index]].home, TierId{2});
+  EXPECT_EQ(units.all[units.of[hot.index]].backing_tier, TierId{1});
+  EXPECT_EQ(units.all[units.of[cold.index]].backing_tier, TierId{2});
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "backends/processor.hpp"
 #include "profile/operands.hpp"
+#include "terrace/operation.hpp"
 
 namespace terrace {
 namespace {
@@ -11,14 +13,14 @@ Graph pooling() {
   Graph graph = one_kernel({64}, {16}, 0);
   Kernel& kernel = graph.kernels[0];
   kernel.name = "pool";
-  kernel.operation = Operation::avg_pool2d;
-  kernel.attributes = Window{};
+  kernel.operation = to_string(Operation::avg_pool2d);
+  kernel.attributes = to_attributes(Window{});
   kernel.inputs[0].shape = {1, 1, 4, 4};
   kernel.outputs[0].shape = {1, 1, 2, 2};
   return graph;
 }
 
-std::string key_of(const Graph& graph) { return kernel_key(graph, graph.kernels[0]); }
+std::string key_of(const Graph& graph) { return kernel_key(**processor_backend(), graph, graph.kernels[0]); }
 
 template <class Change>
 bool changes_key(Change change) {
@@ -36,8 +38,11 @@ TEST(KernelKey, IsTheSameWhateverThingsAreCalled) {
 }
 
 TEST(KernelKey, ChangesWithAllThatMayChangeTheTime) {
-  EXPECT_TRUE(changes_key([](Graph&, Kernel& kernel) { kernel.operation = Operation::max_pool2d; }));
-  EXPECT_TRUE(changes_key([](Graph&, Kernel& kernel) { std::get<Window>(kernel.attributes).stride[1] = 2; }));
+  EXPECT_TRUE(
+      changes_key([](Graph&, Kernel& kernel) { kernel.operation = to_string(Operation::max_pool2d); }));
+  EXPECT_TRUE(changes_key([](Graph&, Kernel& kernel) {
+    kernel.attributes.set("stride", std::vector<std::int64_t>{1, 2});
+  }));
   EXPECT_TRUE(changes_key([](Graph&, Kernel& kernel) { kernel.inputs[0].shape = {1, 4, 2, 2}; }));
   EXPECT_TRUE(changes_key([](Graph&, Kernel& kernel) { kernel.outputs[0].layout = "blocked"; }));
   EXPECT_TRUE(changes_key([](Graph& graph, Kernel&) { graph.tensors[0].type = DataType::u8; }));
@@ -54,10 +59,10 @@ TEST(KernelKey, TellsWhichOperandsAreTheSameMemory) {
 
 TEST(KernelKey, DoesNotCareWhichRandomNumbersADropoutDraws) {
   Graph one = one_kernel({64}, {64}, 0), other = one;
-  one.kernels[0].attributes = DropoutAttributes{0.5F, 1};
-  other.kernels[0].attributes = DropoutAttributes{0.5F, 2};
+  one.kernels[0].attributes = to_attributes(DropoutAttributes{0.5F, 1});
+  other.kernels[0].attributes = to_attributes(DropoutAttributes{0.5F, 2});
   EXPECT_EQ(key_of(one), key_of(other));
-  other.kernels[0].attributes = DropoutAttributes{0.25F, 1};
+  other.kernels[0].attributes = to_attributes(DropoutAttributes{0.25F, 1});
   EXPECT_NE(key_of(one), key_of(other));
 }
 

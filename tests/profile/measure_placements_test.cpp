@@ -64,7 +64,7 @@ struct Rig {
                            }};
     options.tier_budgets = budgets;
     options.placement_time = placement_time;
-    options.told = [this](const std::string& why) { told.push_back(why); };
+    options.note = [this](const std::string& why) { told.push_back(why); };
     return measure(graph, machine, options).value();
   }
   /// Where the only kernel was measured.
@@ -119,7 +119,7 @@ TEST(MeasurePlacements, LeavesManyCombinationsToTheClock) {
 
 TEST(MeasurePlacements, TakesFromEachTierNoMoreThanItsBudget) {
   Rig rig{kernel_of(2)};
-  const std::vector<Bytes> alone = trial_bytes(rig.graph, rig.graph.kernels[0], Placement{kFast, kSlow});
+  const std::vector<Bytes> alone = benchmark_bytes(rig.graph, rig.graph.kernels[0], Placement{kFast, kSlow});
   rig.budgets[1] = alone[0] + alone[1] - 64_B;
   EXPECT_EQ(Rig::places(rig.measured()),
             (std::vector<Placement>{{kFast, kFast}, {kSlow, kFast}, {kFast, kSlow}}));

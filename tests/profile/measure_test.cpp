@@ -6,16 +6,19 @@
 #include <cstring>
 #include <set>
 
+#include "backends/processor.hpp"
 #include "exec/nets.hpp"
 #include "graph/variant.hpp"
+#include "profile/kernel_benchmark.hpp"
 #include "profile/kernel_key.hpp"
 #include "profile/operands.hpp"
-#include "profile/trial.hpp"
 #include "terrace/plan.hpp"
 #include "tiers/temporary_folder.hpp"
 
 namespace terrace {
 namespace {
+
+const Backend& processor() { return **processor_backend(); }
 
 using namespace literals;
 
@@ -31,7 +34,7 @@ std::vector<Graph> all_nets() {
 
 std::size_t different_kernels(const Graph& graph) {
   std::set<std::string> keys;
-  for (const Kernel& kernel : graph.kernels) keys.insert(kernel_key(graph, kernel));
+  for (const Kernel& kernel : graph.kernels) keys.insert(kernel_key(processor(), graph, kernel));
   return keys.size();
 }
 
@@ -107,17 +110,17 @@ std::size_t odd_numbers(std::span<const std::byte> bytes) {
   return odd;
 }
 
-TEST(Trial, LeavesOrdinaryNumbersHoweverOftenAKernelRuns) {
+TEST(KernelBenchmark, LeavesOrdinaryNumbersHoweverOftenAKernelRuns) {
   for (const Graph& net : all_nets()) {
     const Graph graph = lowered(net);
-    Trial trial = Trial::open(kBudget).value();
+    KernelBenchmark benchmark = KernelBenchmark::open(processor(), kBudget).value();
     for (const Kernel& kernel : graph.kernels) {
       SCOPED_TRACE(net.name + ": " + kernel.name);
-      trial.measure(graph, kernel);
+      benchmark.measure(graph, kernel);
       for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
         for (const Operand& operand : *operands) {
           if (graph[operand.tensor].type != DataType::f32) continue;
-          EXPECT_EQ(odd_numbers(trial.contents(graph, kernel, operand.tensor)), 0U);
+          EXPECT_EQ(odd_numbers(benchmark.contents(graph, kernel, operand.tensor)), 0U);
         }
       }
     }
@@ -133,7 +136,9 @@ TEST(Measure, MeasuresKernelsThatAreAlikeOnce) {
   EXPECT_EQ(counter.last.done, counter.last.all);
   for (std::size_t a = 0; a < graph.kernels.size(); ++a) {
     for (std::size_t b = 0; b < a; ++b) {
-      if (kernel_key(graph, graph.kernels[a]) != kernel_key(graph, graph.kernels[b])) continue;
+      if (kernel_key(processor(), graph, graph.kernels[a]) !=
+          kernel_key(processor(), graph, graph.kernels[b]))
+        continue;
       EXPECT_EQ(profile.kernels[a], profile.kernels[b]);
     }
   }
@@ -152,7 +157,7 @@ TEST(Measure, TakesFromTheStoreWhatItKnows) {
   EXPECT_EQ(measure(graph, two_tier_machine(), counter.options(&store)).value(), first);
   EXPECT_EQ(counter.calls, 0U);
   const std::vector<Accesses> counted{{2, 0, 5}, {0, 1, 5}};
-  store.save_accesses(kernel_key(graph, graph.kernels[0]), compute_key(1), counted);
+  store.save_accesses(kernel_key(processor(), graph, graph.kernels[0]), compute_key(processor(), 1), counted);
   EXPECT_EQ(measure(graph, two_tier_machine(), counter.options(&store)).value().kernels[0].operands, counted);
 }
 
@@ -219,7 +224,7 @@ TEST(Measure, EstimatesKernelsThatAreTooLargeForMemoryThatIsLent) {
   const Graph graph = lowered(small_gpt());
   const Machine machine = two_tier_machine();
   Bytes largest{};
-  const auto bytes_of = [&](const Kernel& kernel) { return trial_bytes(graph, as_variant(kernel, 0)); };
+  const auto bytes_of = [&](const Kernel& kernel) { return benchmark_bytes(graph, as_variant(kernel, 0)); };
   for (const Kernel& kernel : graph.kernels) largest = std::max(largest, bytes_of(kernel));
   Arena arena;
   const Profile profile = measure(graph, machine, arena.options(largest / 2)).value();
@@ -246,7 +251,9 @@ TEST(Measure, FailsWhereNoMemoryIsLent) {
   EXPECT_EQ(profile.error().message, "it is in use");
 }
 
-TEST(Measure, TellsComputersApartByThreads) { EXPECT_NE(compute_key(1), compute_key(2)); }
+TEST(Measure, TellsComputersApartByThreads) {
+  EXPECT_NE(compute_key(processor(), 1), compute_key(processor(), 2));
+}
 
 }  // namespace
 }  // namespace terrace

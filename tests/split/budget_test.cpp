@@ -1,8 +1,8 @@
 // Training in less memory than the largest kernel of the graph takes.
 #include <gtest/gtest.h>
 
-#include "exec/pipeline.hpp"
 #include "split/nets.hpp"
+#include "terrace/pipeline.hpp"
 
 namespace terrace {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "exec/nets.hpp"
 #include "graph/parts.hpp"
-#include "graph/split.hpp"
+#include "nn/split.hpp"
 
 namespace terrace::test {
 

@@ -1,4 +1,5 @@
-// Recognisable contents: a seed decides every word, so that a test knows what an object must hold.
+// Recognisable contents for objects: a seed determines every word, so that a test knows what an object must
+// hold.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,7 @@ inline void fill(const Pin& pin, std::uint64_t seed) {
   }
 }
 
-/// The first place, to eight bytes, that differs from what `seed` demands, or the size if all is well.
+/// Returns the offset of the first word that differs from what `seed` determines, or the size if none does.
 inline std::size_t first_difference(const Pin& pin, std::uint64_t seed) {
   for (std::size_t at = 0; at < pin.size().count; at += 8) {
     const std::uint64_t word = word_at(seed, at);

@@ -1,4 +1,4 @@
-// Graphs of a few tensors and kernels whose times a reader can add up.
+// Builds graphs of a few tensors and kernels whose times a reader can add up.
 #pragma once
 
 #include <string>

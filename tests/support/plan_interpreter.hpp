@@ -1,10 +1,10 @@
-// Carries plans out on real bytes, for tests: the dumb oracle of everything that says a plan is right.
+// Executes plans on real bytes: the simple oracle for everything that decides whether a plan is correct.
 //
 // Kernels are hash functions of their input bytes, so that a wrong byte anywhere reaches everything computed
-// from it. Memory that nobody may rely on (fresh, freed, a workspace, a transfer's destination before its
-// wait) is poisoned with bytes that never come twice. A transfer moves all of its bytes at the copy or all of
-// them at the wait: between those two extremes lies every real one. It knows nothing of values or rules: it
-// does what the instructions say, and a plan that cannot be carried out at all ends in a fault.
+// from it. Undefined memory (fresh, freed, a workspace, a transfer's destination before its wait) is poisoned
+// with bytes that never repeat. A transfer moves all of its bytes at the copy or all of them at the wait,
+// which are the two extremes of any real transfer. The interpreter knows no rules: it does what the
+// instructions say, and a plan that cannot be executed at all ends in a fault.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace terrace {
 enum class CopyTiming { at_copy, at_wait };
 
 using TensorBytes = std::vector<std::byte>;
-/// What steps leave: the bytes of persistent tensors and, of each step, of results.
+/// The outcome of steps: the bytes of persistent tensors and of each step's results.
 using StepBytes = std::map<std::pair<std::uint32_t, std::uint32_t>, TensorBytes>;
 
 class PlanFault : public std::runtime_error {
@@ -58,17 +58,17 @@ inline void fill(std::byte* bytes, std::size_t size, std::uint64_t seed) {
   }
 }
 
-/// What a tensor that outlives steps holds before the first; an input before step `step`.
+/// Returns the initial contents of a persistent tensor, or those of an input before step `step`.
 inline std::uint64_t given(std::uint32_t tensor, std::uint32_t step) { return mix(mix(7, tensor), step); }
 
-/// Of one output, from the digest of all inputs.
+/// Returns the seed of one output, from the digest of all inputs.
 inline std::uint64_t output_seed(std::uint32_t kernel, std::size_t output, std::uint64_t inputs) {
   return mix(mix(mix(11, kernel), output), inputs);
 }
 
 }  // namespace interpreter
 
-/// Runs the graph in its own order with a place of its own for every tensor: what every plan must reproduce.
+/// Runs the graph in its own order with separate memory for every tensor. Every plan must reproduce this.
 inline StepBytes plain_steps(const Graph& graph, std::uint32_t steps) {
   using namespace interpreter;
   std::vector<TensorBytes> memory;
@@ -111,8 +111,7 @@ class PlanInterpreter {
     for (auto& tiers : regions_) tiers.resize(machine.tiers.size());
   }
 
-  /// Throws PlanFault where an instruction cannot be carried out, or copies of one tensor disagree at the
-  /// end.
+  /// Throws PlanFault where an instruction cannot be executed, or copies of one tensor disagree at the end.
   StepBytes run(std::uint32_t steps) {
     StepBytes left;
     for (const Alloc& region : plan_.start) (*this)(region);
@@ -210,7 +209,7 @@ class PlanInterpreter {
     interpreter::fill(bytes, size, interpreter::mix(13, ++poisons_));
   }
 
-  /// Before and after, for a kernel uses it at any time between.
+  /// Poisons a workspace before and after its kernel.
   void use_workspace(const Kernel& kernel, const Run& run) {
     if (kernel.workspace && !runs_without_workspace(kernel, run.variant))
       poison(in_place(kernel.workspace, run.tiers.back()), graph_[kernel.workspace].bytes.count);
@@ -226,7 +225,7 @@ class PlanInterpreter {
     }
   }
 
-  /// The regions of results go, all others are those of the start.
+  /// Ends a step: regions of results are freed, and all others must be those of the start.
   void end() {
     need(flying_.empty(), "a transfer outlives the step");
     for (const TensorId result : graph_.results) {
@@ -250,7 +249,7 @@ class PlanInterpreter {
     return false;
   }
 
-  /// The bytes all regions of a tensor hold.
+  /// Returns the bytes that all regions of a tensor hold.
   TensorBytes everywhere(TensorId tensor, bool in_place) {
     std::optional<TensorBytes> bytes;
     bool usable = false;
@@ -272,11 +271,11 @@ class PlanInterpreter {
   const CopyTiming timing_;
   std::vector<TensorBytes> memory_;                                 ///< by tier
   std::vector<std::vector<std::optional<std::uint64_t>>> regions_;  ///< offsets by tensor and tier
-  std::map<std::uint32_t, Copy> flying_;                            ///< by ticket
+  std::map<std::uint32_t, Copy> flying_;                            ///< transfers in flight by ticket
   std::uint64_t poisons_ = 0;
 };
 
-/// What the plan leaves after so many steps, or why it cannot be carried out.
+/// Returns the outcome of the plan after this many steps, or why it cannot be executed.
 inline Result<StepBytes> interpret(const Graph& graph, const Machine& machine, const Plan& plan,
                                    CopyTiming timing, std::uint32_t steps) {
   try {

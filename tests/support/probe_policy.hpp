@@ -1,4 +1,4 @@
-// A policy that lets a test act through Regions as a policy would, with everything else as in plain recency.
+// A policy that lets a test act through Regions as a policy would; everything else is as in RecencyPolicy.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ class ProbePolicy final : public RecencyPolicy {
   std::function<void(Regions&, ObjectId, RegionId)> on_copied;
 };
 
-/// A manager whose policy does what the test says.
+/// A manager whose policy the test controls.
 struct Probe {
   explicit Probe(std::vector<std::unique_ptr<Tier>> tiers, MoverOptions options = {}) {
     auto owned = std::make_unique<ProbePolicy>();

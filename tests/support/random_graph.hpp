@@ -1,6 +1,6 @@
 // Random valid graphs of foreign kernels, for property tests of everything that takes a graph.
 //
-// Kernels read what was made before them, half of the time something recent, so that graphs are long rather
+// Kernels read tensors produced before them, half of the time recent ones, so that graphs are deep rather
 // than flat. Some write a persistent tensor in place, as updates do, and it may be read again afterwards. The
 // same options and seed give the same graph.
 #pragma once
@@ -19,13 +19,13 @@ struct RandomGraphOptions {
   std::uint32_t kernels = 12;
   std::uint32_t max_fan_in = 3;    ///< inputs of a kernel: uniform from 1
   std::uint32_t max_fan_out = 2;   ///< new tensors of a kernel: uniform from 1
-  Bytes least{64}, most{65536};    ///< of a tensor: log-uniform
-  double persistent_share = 0.25;  ///< of the inputs: read a persistent tensor
-  double in_place_share = 0.3;     ///< of the kernels: may write their first output over their first input
-  double update_share = 0.15;      ///< of the kernels: write over a persistent tensor
-  double rewrite_share = 0.1;      ///< of the kernels: also write over something made before, read or not
-  double workspace_share = 0.1;    ///< of the kernels: have a workspace
-  double result_share = 0.1;       ///< of the tensors made
+  Bytes least{64}, most{65536};    ///< size of a tensor, log-uniform
+  double persistent_share = 0.25;  ///< share of inputs that are persistent tensors
+  double in_place_share = 0.3;  ///< share of kernels that may write their first output over their first input
+  double update_share = 0.15;   ///< share of kernels that write over a persistent tensor
+  double rewrite_share = 0.1;   ///< share of kernels that also overwrite an earlier tensor, read or not
+  double workspace_share = 0.1;  ///< share of kernels with a workspace
+  double result_share = 0.1;     ///< share of tensors that are results
 };
 
 class RandomGraph {
@@ -40,7 +40,7 @@ class RandomGraph {
       if (k % 3 == 0) graph_.layers.push_back("layer" + std::to_string(k / 3));
       graph_.kernels.push_back(chance(options_.update_share) ? update(k) : compute(k));
     }
-    // A step is run for something.
+    // Every graph has a result.
     if (graph_.results.empty() && !graph_.kernels.empty()) {
       graph_.results.push_back(graph_.kernels.back().outputs[0].tensor);
     }
@@ -72,7 +72,7 @@ class RandomGraph {
   }
 
   TensorId given(const std::string& stem, bool persistent) {
-    // Some of what outlives steps is a constant that nothing writes.
+    // Some persistent tensors are constants that no kernel writes.
     const bool weight = persistent && below(6) > 0;
     const TensorId id = tensor(stem, size(), weight ? TensorKind::weight : TensorKind::input);
     graph_[id].persistent = persistent;
@@ -89,7 +89,7 @@ class RandomGraph {
   Kernel start(std::uint32_t position) {
     Kernel kernel;
     kernel.name = "kernel" + std::to_string(position);
-    kernel.foreign = "random";
+    kernel.operation = "random";
     kernel.layer = position / 3;
     kernel.phase = position < options_.kernels / 2 ? Phase::forward : Phase::backward;
     kernel.flops = static_cast<double>(below(1000));
@@ -130,7 +130,7 @@ class RandomGraph {
   }
 
   void rewrite(Kernel& kernel) {
-    // Its own outputs are the newest of all.
+    // The kernel's own outputs are the newest tensors and are excluded.
     const std::size_t older = made_.size() - kernel.outputs.size();
     const TensorId id = made_[older - 1 - below(std::min<std::size_t>(older, 4))];
     if (graph_[id].kind != TensorKind::input) kernel.outputs.push_back(whole(id));
@@ -139,7 +139,7 @@ class RandomGraph {
   RandomGraphOptions options_;
   std::mt19937_64 random_;
   Graph graph_;
-  std::vector<TensorId> made_, kept_;  ///< what may be read: inputs and outputs; persistent tensors
+  std::vector<TensorId> made_, kept_;  ///< tensors that may be read: inputs and outputs; persistent ones
 };
 
 inline Graph random_graph(const RandomGraphOptions& options, std::uint64_t seed) {

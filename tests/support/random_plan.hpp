@@ -1,10 +1,10 @@
-// Random plans, for property tests of everything that takes a plan: correct, and deliberately naive.
+// Random plans for property tests of everything that takes a plan. They are correct and deliberately naive.
 //
-// The planner walks the kernels in order, brings their operands to tiers that kernels can use, at the first
-// offset where they fit, evicts whatever lies in the way at random, writes back what nobody else holds,
-// leaves transfers in flight until somebody needs their regions, now and then runs a kernel twice, and
-// restores the start. The last tier has room for everything: there each tensor has one place of its own, its
-// home. The same arguments give the same plan.
+// The planner walks the kernels in order and fetches their operands to addressable tiers, at the first offset
+// where they fit. It evicts regions in the way at random, writes back values that no other region holds,
+// leaves transfers in flight until their regions are needed, sometimes runs a kernel twice, and restores the
+// start. The last tier has room for everything: there each tensor has a fixed offset, its home. The same
+// arguments give the same plan.
 #pragma once
 
 #include <map>
@@ -32,7 +32,7 @@ class RandomPlan : private RandomPlanState {
   }
 
  private:
-  /// Frees a region, after its value is elsewhere if anybody wants it.
+  /// Frees a region, after writing its value back if it is still needed.
   void evict(TensorId tensor, TierId tier) {
     if (at(tensor, tier)->current && needed(tensor, true) && !current_tier(tensor, tier)) {
       TierId to = last();
@@ -122,7 +122,7 @@ class RandomPlan : private RandomPlanState {
     }
   }
 
-  /// A region of every operand in a tier that kernels can use; false where tier 0 is too fragmented.
+  /// Chooses an addressable tier for every operand; returns false where tier 0 is too fragmented.
   bool find_places(const Kernel& kernel, std::map<TensorId, TierId>& places) {
     for (const TensorId tensor : operands_of(kernel)) {
       if (places.count(tensor) > 0) continue;
@@ -147,7 +147,7 @@ class RandomPlan : private RandomPlanState {
     return true;
   }
 
-  /// Gives the operand a region there, with its value where the kernel reads it.
+  /// Gives the operand a region in a tier, with its value if the kernel reads it.
   bool bring(const Kernel& kernel, TensorId tensor, TierId tier) {
     if (!try_alloc(tensor, tier)) return false;
     if (!reads(kernel, tensor) || at(tensor, tier)->current) return true;
@@ -161,7 +161,7 @@ class RandomPlan : private RandomPlanState {
 
   void begin() {
     std::vector<Bytes> free = plan_.budget;
-    // Results end beside the start.
+    // Results remain beside the regions of the start.
     for (const TensorId result : results_) free[0] -= region_bytes(graph_, machine_, result, {0});
     for (const bool inputs : {true, false}) {
       for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) {
@@ -175,7 +175,7 @@ class RandomPlan : private RandomPlanState {
 
   void start_input(TensorId tensor, std::vector<Bytes>& free) {
     const TierId other{static_cast<std::uint32_t>(random_.below(tiers_))};
-    // A result's room in tier 0 is kept for it already.
+    // Room for a result in tier 0 is reserved already.
     if (is_result(tensor)) free[0] += region_bytes(graph_, machine_, tensor, {0});
     if (other.index == 0 || !addressable(other) || !start_in(tensor, other, free)) {
       check(start_in(tensor, {0}, free), "the budget is at least the least");
@@ -245,8 +245,8 @@ class RandomPlan : private RandomPlanState {
   }
 };
 
-/// pre: budget at least least_random_budget(graph, machine) in every tier. The fingerprint of the machine is
-/// left to the caller.
+/// Builds a plan, except for the machine's fingerprint, which the caller sets. pre: the budget is at least
+/// least_random_budget(graph, machine) in every tier
 inline Plan random_plan(const Graph& graph, const Machine& machine, const std::vector<Bytes>& budget,
                         std::uint64_t seed) {
   return RandomPlan(graph, machine, budget, seed).run();

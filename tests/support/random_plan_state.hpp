@@ -1,5 +1,6 @@
-// What a random plan has done so far: its instructions, and the regions and transfers they leave. Every
-// method emits what it does. Which regions and when is for the random planner (random_plan.hpp) to decide.
+// The state of a random plan while it is written: its instructions so far, and the regions and transfers that
+// exist after them. Every method appends the instructions for what it does. The random planner
+// (random_plan.hpp) decides which regions and when.
 #pragma once
 
 #include <algorithm>
@@ -25,8 +26,8 @@ inline std::vector<TensorId> operands_of(const Kernel& kernel) {
   return operands;
 }
 
-/// The least of each tier that random_plan takes: in tier 0 any one kernel, and inputs beside results; in the
-/// last everything; between them nothing.
+/// Returns the least budget of random_plan: tier 0 must hold any one kernel, and inputs beside results; the
+/// last tier must hold everything; the tiers between need nothing.
 inline std::vector<Bytes> least_random_budget(const Graph& graph, const Machine& machine) {
   const TierId fast{0}, last{static_cast<std::uint32_t>(machine.tiers.size() - 1)};
   const auto sum = [&](const std::set<TensorId>& tensors, TierId tier) {
@@ -49,7 +50,7 @@ inline std::vector<Bytes> least_random_budget(const Graph& graph, const Machine&
   return budget;
 }
 
-/// Between the least and enough for everything in every tier.
+/// Draws a budget between the least one and enough for everything in every tier.
 inline std::vector<Bytes> random_budget(const Graph& graph, const Machine& machine, std::uint64_t seed) {
   SplitMix random(seed);
   std::vector<Bytes> budget = least_random_budget(graph, machine);
@@ -88,7 +89,7 @@ class RandomPlanState {
  protected:
   struct Region {
     std::uint64_t offset = 0, bytes = 0;
-    bool current = false;  ///< it holds, or a transfer brings, the newest value
+    bool current = false;  ///< it holds the newest value, or a transfer is bringing it
   };
   struct Pending {
     std::uint32_t ticket;
@@ -105,7 +106,7 @@ class RandomPlanState {
   bool is_result(TensorId tensor) const { return results_.count(tensor) > 0; }
   void emit(Instruction instruction) { plan_.instructions.push_back(std::move(instruction)); }
 
-  /// Whether anybody wants its value after the kernel at work.
+  /// Returns whether its value is needed after the current kernel.
   bool needed(TensorId tensor, bool during) const {
     const Tensor& it = graph_[tensor];
     if (it.kind == TensorKind::workspace) return false;
@@ -125,7 +126,7 @@ class RandomPlanState {
 
   // ---- Room
 
-  /// The first offset where the tensor fits; in the last tier its home.
+  /// Returns the first offset where the tensor fits; in the last tier that is its home.
   std::optional<std::uint64_t> hole(TensorId tensor, TierId tier) {
     if (tier == last()) return homes_[tensor.index];
     const std::uint64_t bytes = region_bytes(graph_, machine_, tensor, tier).count;
@@ -175,7 +176,7 @@ class RandomPlanState {
 
   // ---- Transfers
 
-  /// Waits for all transfers that use the region, or for those that fill it only.
+  /// Waits for all transfers that use the region, or only for those that fill it.
   void settle(TensorId tensor, TierId tier, bool filling_only = false) {
     for (std::size_t i = 0; i < pending_.size();) {
       const Pending& it = pending_[i];
@@ -198,7 +199,7 @@ class RandomPlanState {
     }
   }
 
-  /// Starts a transfer; it stays in flight. Neighbours that may come along do, now and then.
+  /// Starts a transfer and leaves it in flight. Adjacent tensors are sometimes copied with it.
   void copy(TensorId tensor, TierId from, TierId to) {
     std::vector<TensorId> tensors{tensor};
     take_part(tensor, from, to);
@@ -230,7 +231,7 @@ class RandomPlanState {
   SplitMix random_;
   const std::uint32_t tiers_;
   std::vector<std::uint32_t> last_use_;  ///< by tensor
-  std::vector<std::uint64_t> homes_;     ///< by tensor: offsets in the last tier
+  std::vector<std::uint64_t> homes_;     ///< offsets in the last tier, by tensor
   std::set<TensorId> results_;
   std::vector<std::optional<Region>> regions_;  ///< tensor by tensor
   std::vector<Pending> pending_;

@@ -1,4 +1,5 @@
-// How much longer than usual random tests run: the environment variable TERRACE_STRESS, 1 without it.
+// The factor by which random tests run longer than usual: the environment variable TERRACE_STRESS, or 1
+// without it.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Small tiers for tests: real specs or fakes whose faults the test commands.
+// Small tiers for tests, opened from real specs or from fakes whose faults the test controls.
 #pragma once
 
 #include <initializer_list>

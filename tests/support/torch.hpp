@@ -1,11 +1,12 @@
-// PyTorch as a reference, in a process of its own: tests/torch/server.py, asked one question at a time.
+// PyTorch serves as a reference in a process of its own, tests/torch/server.py, which answers one request at
+// a time.
 //
 //   TorchServer torch({});
 //   write_tensors(torch.file("in"), {{"input0", ...}});
 //   torch.ask({{"op", "relu"}, {"tensors", torch.file("in")}, {"result", torch.file("out")}});
 //
-// Starting takes seconds: a test program shares one. TERRACE_PYTHON names another interpreter than Debian's.
-// Whatever is wrong with the server throws std::runtime_error with a sentence; nothing waits for ever.
+// Starting takes seconds, so a test program shares one server. TERRACE_PYTHON names another interpreter than
+// Debian's. Any problem with the server throws std::runtime_error with a sentence; no call waits for ever.
 #pragma once
 
 #include <poll.h>
@@ -29,7 +30,7 @@
 
 namespace terrace {
 
-/// A tensor on this side: row-major, either kind of numbers.
+/// A tensor in this process, row-major, of floats or of integers.
 struct HostTensor {
   Shape shape;
   std::vector<float> floats;
@@ -69,7 +70,7 @@ class TorchServer {
   struct Options {
     std::string python = chosen_python();
     std::string script = TERRACE_TESTS "/torch/server.py";
-    std::chrono::milliseconds patience = std::chrono::minutes(5);  ///< with one answer
+    std::chrono::milliseconds patience = std::chrono::minutes(5);  ///< time limit of one answer
   };
 
   explicit TorchServer(Options options) : options_(std::move(options)) { start(); }
@@ -80,7 +81,7 @@ class TorchServer {
     if (socket_ >= 0) close(socket_);
   }
 
-  /// A place for files of this conversation.
+  /// Returns a path for a file that is exchanged with the server.
   std::string file(const std::string& name) const { return folder_ / name.c_str(); }
 
   /// Sends one request and waits for its answer.

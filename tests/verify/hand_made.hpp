@@ -41,7 +41,7 @@ struct HandMade {
                             std::vector<std::uint32_t> outputs) {
       Kernel made;
       made.name = name;
-      made.foreign = "by.hand";
+      made.operation = "by.hand";
       for (const std::uint32_t i : inputs)
         made.inputs.push_back({{i}, graph.tensors[i].shape, graph.tensors[i].bytes, {}});
       for (const std::uint32_t i : outputs)

@@ -1,5 +1,5 @@
-// All slow: everything lives in the slowest tier and is used there; only what cannot be used in place is
-// fetched.
+// All slow: every object lives in the slowest tier and is used there; it is fetched only if that tier is not
+// addressable.
 #include "manager/policies/policies.hpp"
 
 namespace terrace {

@@ -1,9 +1,9 @@
-// LMP with prefetch and eviction in the background, which 003 only estimates (its Fig. 7).
+// This is LMP with prefetch and eviction in the background, which 003 only estimates (its Fig. 7).
 //
-// Cold objects are written back before their room is needed: each then is clean, and giving it up copies
-// nothing. A hint starts the copy to fast memory and returns; the pin that needs it waits for what is left of
-// it. Hints should come early: a layer ahead or more. Where the background was too slow, the synchronous way
-// of RecencyPolicy remains.
+// Cold objects are written back before their room is needed: each then is clean, and evicting it copies
+// nothing. A hint starts the copy to fast memory and returns; the pin that needs the object waits for the
+// rest of the copy. Hints should come early, a layer ahead or more. Where the background was too slow,
+// RecencyPolicy evicts and fetches synchronously.
 #include <algorithm>
 
 #include "manager/policies/policies.hpp"
@@ -58,7 +58,7 @@ class AsyncLmp final : public RecencyPolicy {
   }
 
  private:
-  // This share of fast memory is kept free or free for the asking.
+  // This fraction of fast memory is kept free or clean.
   static constexpr std::uint64_t kHeadroomShare = 4;
 
   void expect(Regions& regions, ObjectId object) {
@@ -81,7 +81,7 @@ class AsyncLmp final : public RecencyPolicy {
     }
   }
 
-  // Makes a hole by giving up clean objects that nobody expects; copies nothing.
+  // Makes a hole by evicting clean objects that no hint expects, without copying.
   bool reclaim(Regions& regions, Bytes size) {
     if (regions.largest_hole(kFastest) >= size) return true;
     const auto victim =
@@ -103,7 +103,8 @@ class AsyncLmp final : public RecencyPolicy {
     return true;
   }
 
-  // The slower region that makes the fast one superfluous, if there is one and nobody expects the object.
+  // Returns the current slower region that allows the fast one to be freed, if there is one and no hint
+  // expects the object.
   std::optional<RegionId> spare(Regions& regions, ObjectId object) {
     if (!regions.movable(object) || expected(object)) return std::nullopt;
     return clean_below(regions, object);
@@ -118,8 +119,7 @@ class AsyncLmp final : public RecencyPolicy {
     return std::nullopt;
   }
 
-  // Starts copies of cold objects to slower memory until enough of fast memory is free, clean or on its way
-  // there.
+  // Starts write-backs of cold objects until enough of fast memory is free, clean or being written back.
   void write_back(Regions& regions) {
     const Bytes goal = regions.description(kFastest).capacity / kHeadroomShare;
     Bytes ready = regions.free_bytes(kFastest);
@@ -154,7 +154,7 @@ class AsyncLmp final : public RecencyPolicy {
     expected_[object.index] = is;
   }
 
-  std::vector<bool> expected_;  // hinted and not yet used, by object index
+  std::vector<bool> expected_;  // whether an object, by index, was hinted and not yet used
 };
 
 }  // namespace

@@ -9,7 +9,7 @@ class CachedArrays final : public RecencyPolicy {
  public:
   explicit CachedArrays(CachedArraysMode mode) : mode_(mode) {}
 
-  // L: a new object needs no copy on slow memory. Without it the first use is a compulsory miss, as in a
+  // L: a new object needs no region in slow memory. Without it the first use is a compulsory miss, as in a
   // cache.
   Result<Region> place(Regions& regions, Bytes size) override {
     const TierId first = mode_.local ? kFastest : slowest(regions);
@@ -25,20 +25,21 @@ class CachedArrays final : public RecencyPolicy {
     return fetched;
   }
 
-  // P: slow memory reads well, so that bringing what is only read may cost more than it gains.
+  // P: slow memory has good read bandwidth, so prefetching an object that is only read may cost more than it
+  // gains.
   void will_read(Regions& regions, ObjectId object) override {
     recency_.touch(object);
-    if (mode_.prefetch) (void)bring(regions, object, kFastest);
+    if (mode_.prefetch) (void)fetch_to(regions, object, kFastest);
   }
 
   void will_write(Regions& regions, ObjectId object) override {
     recency_.touch(object);
-    (void)bring(regions, object, kFastest);
+    (void)fetch_to(regions, object, kFastest);
   }
 
   void archive(Regions&, ObjectId object) override { recency_.archive(object); }
 
-  // M: without it dead objects stay, and are written to slow memory on eviction, until a collection.
+  // M: without it dead objects stay until a collection, and are written to slow memory on eviction.
   void retire(Regions& regions, ObjectId object) override {
     if (mode_.eager) {
       regions.retire(object);

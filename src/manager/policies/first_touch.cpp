@@ -1,5 +1,4 @@
-// First touch: an object stays where it was first given room, as pages do on a NUMA machine without
-// migration.
+// First touch: an object stays where it was first placed, as pages do on a NUMA machine without migration.
 #include "manager/policies/policies.hpp"
 
 namespace terrace {

@@ -1,5 +1,5 @@
-// Plain LRU on demand: whatever is about to be used comes to the fastest tier, the least recently used makes
-// way. It knows nothing of the future: archive is ignored.
+// Plain LRU on demand: an object that is about to be used is moved to the fastest tier, and the least
+// recently used objects are evicted. It ignores hints about the future such as archive.
 #include "manager/policies/policies.hpp"
 
 namespace terrace {
@@ -14,7 +14,7 @@ class Lru final : public RecencyPolicy {
  private:
   void demand(Regions& regions, ObjectId object) {
     recency_.touch(object);
-    (void)bring(regions, object, kFastest);
+    (void)fetch_to(regions, object, kFastest);
   }
 };
 

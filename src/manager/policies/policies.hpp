@@ -1,4 +1,4 @@
-// What every policy file needs, and the makers it offers to the table in policies.cpp.
+// What every policy file needs, and the factory functions that the table in policies.cpp lists.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace terrace {
 
-/// The optimizations of 003 section IV: L, M and P.
+/// The optimizations L, M and P of 003 section IV.
 struct CachedArraysMode {
   bool local = false, eager = false, prefetch = false;
 };

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <optional>
 
-#include "planners/autotm/cbc.hpp"
-#include "planners/autotm/fast.hpp"
-#include "planners/autotm/write.hpp"
-#include "planners/fit.hpp"
+#include "migration/fit.hpp"
+#include "optim/cbc.hpp"
+#include "planners/autotm/model/write.hpp"
+#include "planners/autotm/solver/fast.hpp"
 
 namespace terrace {
 namespace autotm {
@@ -59,8 +60,15 @@ std::optional<double> number(const std::string& text) {
 
 FastOptions fast_options(const PlanRequest& request, const SolverOptions& options) {
   const double gap = options.limits.gap;
-  if (options.iterations) return {gap, Seconds::max(), *options.iterations, request.seed, false, 1};
-  return {gap, options.limits.time, kIterations, request.seed, true, 2};
+  FastOptions fast{.gap = gap, .iterations = kIterations, .work = kFastWork, .stop = request.stop};
+  fast.seed = request.seed;
+  fast.branches = !options.iterations;
+  fast.threads = options.iterations ? 1 : 2;
+  if (options.iterations) {
+    fast.iterations = *options.iterations;
+    fast.work = std::numeric_limits<double>::infinity();
+  }
+  return fast;
 }
 
 Result<Solved> solve_by_prices(const PlanRequest& request, const Instance& instance,
@@ -89,7 +97,7 @@ class Attempts {
       if (plan || !more) break;
     }
     // A build without the solver is no reason to plan without one.
-    const bool could_solve = options_.solver == Solver::fast || has_cbc();
+    const bool could_solve = options_.solver == Solver::fast || optim::has_cbc();
     if (!plan && formulation_ != Formulation::fixed && could_solve) resort(plan);
     if (!plan) return plan.error();
     planned_.plan = *std::move(plan);
@@ -181,7 +189,6 @@ Result<SolverOptions> solver_options(const PlanRequest& request) {
     if (*solver != "cbc" && *solver != "fast") return wrong_option("solver", "fast or cbc", *solver);
     if (*solver == "cbc") options.solver = Solver::cbc;
   }
-  if (options.solver == Solver::fast) options.limits.time = Seconds{10};
   if (const auto linking = option(request, "linking")) {
     if (*linking != "tight" && *linking != "paper")
       return wrong_option("linking", "tight or paper", *linking);

@@ -1,17 +1,22 @@
 // The planners of AutoTM (001): an integer program says where every tensor lies and when it moves.
 //
-// Options: solver=fast (by prices, fast.hpp) or cbc (exact, program.hpp), gap=0.01 (relative, where to stop),
-// seconds=10 of fast and 60 of cbc (for each solve), linking=tight or paper (of cbc). The fast solver also
-// stops after a number of iterations, so that on any usual computer the clock decides nothing, unless a small
-// problem is left to the exact program and that takes longer. It has two threads. With iterations=N it asks
-// no clock and no exact program and has one thread: the same plan everywhere, for so much work. Where packing
-// needs more than the bytes that are live at once, the program is solved again with as much less memory (001
-// section 4.2 takes 2% from the kernels concerned).
+//   solver=fast|cbc        by Lagrange multipliers (solver/fast.hpp), or exactly (model/program.hpp)
+//   gap=0.01               the relative gap between plan and bound at which a solve ends
+//   seconds=N              for each solve: CBC's own limit. A caller who starts a planner with it also
+//   requests
+//                          a stop after as long (PlanRequest::stop), which is what ends the fast solver
+//   iterations=N           of the fast solver's multipliers
+//   linking=tight|paper    of cbc: how a kernel's configuration follows from its operands
+//
+// No planner here reads a clock. The fast solver ends after counts of iterations and of work, so its plan is
+// the same on every computer. It has two threads; with iterations=N it has one, has no other limit and asks
+// no exact program. Where packing needs more than the bytes that are live at once, the program is solved
+// again with as much less memory (001 section 4.2 takes 2% from the kernels concerned).
 #pragma once
 
 #include <optional>
 
-#include "planners/autotm/program.hpp"
+#include "planners/autotm/model/program.hpp"
 
 namespace terrace {
 

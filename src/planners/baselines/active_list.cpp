@@ -1,8 +1,8 @@
 #include <set>
 
+#include "migration/fit.hpp"
 #include "planners/baselines/online.hpp"
 #include "planners/baselines/online_step.hpp"
-#include "planners/fit.hpp"
 
 namespace terrace {
 namespace {

@@ -1,7 +1,7 @@
 #include "planners/baselines/cached_arrays.hpp"
 
+#include "migration/fit.hpp"
 #include "planners/baselines/recorded_policy.hpp"
-#include "planners/fit.hpp"
 
 namespace terrace {
 namespace {

@@ -89,33 +89,33 @@ class Capuchin {
   /// Chooses what costs the least time for a byte. Returns whether there was anything left.
   bool pay_for_one() {
     std::uint32_t best = kNever;
-    KernelId best_again{};
+    KernelId best_producer{};
     double best_price = 0;
     for (std::uint32_t i = 0; i < absences_.size(); ++i) {
       const Absence& absence = absences_[i];
       if (chosen_[i] || !recompute_.may_leave(absence) || !helps(absence)) continue;
-      const KernelId again = recompute_.producer(absence);
+      const KernelId producer = recompute_.producer(absence);
       const Seconds swap = transfers(absence);
-      const bool computes = again && clock_.kernel(again.index) < swap;
+      const bool computes = producer && clock_.kernel(producer.index) < swap;
       const double price =
-          (computes ? clock_.kernel(again.index) : swap).count() / static_cast<double>(absence.size.count);
+          (computes ? clock_.kernel(producer.index) : swap).count() / static_cast<double>(absence.size.count);
       if (best != kNever && price >= best_price) continue;
       best = i;
-      best_again = computes ? again : KernelId{};
+      best_producer = computes ? producer : KernelId{};
       best_price = price;
     }
-    if (best != kNever) pay_for(best, best_again);
+    if (best != kNever) pay_for(best, best_producer);
     return best != kNever;
   }
 
-  void pay_for(std::uint32_t i, KernelId again) {
+  void pay_for(std::uint32_t i, KernelId producer) {
     chosen_[i] = true;
     for (const Stretch& stretch : absences_[i].out) {
       seen_.push_back(on_demand(absences_[i], stretch));
-      seen_.back().again = again;
+      seen_.back().recomputed_by = producer;
     }
-    if (again) {
-      recompute_.choose(absences_[i], again);
+    if (producer) {
+      recompute_.choose(absences_[i], producer);
     } else {
       recompute_.leaves(absences_[i]);
     }

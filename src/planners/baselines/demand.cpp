@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "planners/demand_writer.hpp"
-#include "planners/fit.hpp"
-#include "planners/in_place.hpp"
+#include "migration/demand_writer.hpp"
+#include "migration/fit.hpp"
+#include "migration/in_place.hpp"
 
 namespace terrace {
 namespace {

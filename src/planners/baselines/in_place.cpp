@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "planners/fit.hpp"
-#include "planners/in_place.hpp"
+#include "migration/fit.hpp"
+#include "migration/in_place.hpp"
 
 namespace terrace {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "migration/plan_writer.hpp"
 #include "plan/step_uses.hpp"
-#include "planners/plan_writer.hpp"
 
 namespace terrace {
 

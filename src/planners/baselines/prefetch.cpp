@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "migration/fit.hpp"
 #include "planners/baselines/prefetch_writer.hpp"
-#include "planners/fit.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {

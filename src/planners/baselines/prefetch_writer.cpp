@@ -2,13 +2,18 @@
 
 #include <algorithm>
 
-#include "planners/link_use.hpp"
-
 namespace terrace {
 namespace {
 
 /// How many fetches are looked at for one that can be started now.
 constexpr std::size_t kLookahead = 64;
+
+/// Of each kernel, if nothing ever waited; the step's end last.
+std::vector<Seconds> begins(const KernelClock& clock, std::uint32_t kernels) {
+  std::vector<Seconds> begin{Seconds{0}};
+  for (std::uint32_t k = 0; k < kernels; ++k) begin.push_back(begin.back() + clock.fast({k}));
+  return begin;
+}
 
 }  // namespace
 
@@ -17,42 +22,41 @@ PrefetchWriter::PrefetchWriter(const PlanRequest& request, const KernelClock& cl
     : request_(request),
       uses_(uses),
       residency_(residency),
-      gaps_(residency.gaps),
-      capacity_(static_cast<std::int64_t>(capacity.count)),
-      after_(gaps_, uses.kernels(), &Gap::after),
-      until_(gaps_, uses.kernels(), &Gap::until),
+      evictions_(residency.evictions),
+      after_(evictions_, uses.kernels(), &Eviction::after),
+      until_(evictions_, uses.kernels(), &Eviction::until),
       writer_(request, uses, residency, "prefetch"),
       planned_(uses.kernels() + 1),
-      tickets_(gaps_.size(), kNever),
-      arrival_(gaps_.size()),
-      free_at_(2 * request.machine.tiers.size()) {
-  begin_.push_back(Seconds{0});
-  for (std::uint32_t k = 0; k < uses.kernels(); ++k) begin_.push_back(begin_.back() + clock.fast({k}));
+      walk_(request.machine, begins(clock, uses.kernels()), capacity),
+      tickets_(evictions_.size(), kNever),
+      arrival_(evictions_.size()) {
+  for (std::uint32_t k = 0; k < uses.kernels(); ++k) alone_.push_back(clock.fast({k}));
   for (std::uint32_t k = 0; k <= uses.kernels(); ++k) {
-    for (const std::uint32_t gap : until_.at(k)) {
-      if (gaps_[gap].fetches) fetches_.push_back(gap);
+    for (const std::uint32_t eviction : until_.at(k)) {
+      if (evictions_[eviction].fetches) fetches_.push_back(eviction);
     }
   }
   plan_occupancy();
 }
 
-/// With transfers that take no time.
+/// Counts what is in fast memory during each kernel if transfers take no time.
 void PrefetchWriter::plan_occupancy() {
   const std::uint32_t end = uses_.kernels();
   std::vector<bool> out(request_.graph.tensors.size());
-  for (const Gap& gap : gaps_) out[gap.tensor.index] = out[gap.tensor.index] || gap.after == kNever;
+  for (const Eviction& eviction : evictions_)
+    out[eviction.tensor.index] = out[eviction.tensor.index] || eviction.after == kNever;
   for (std::uint32_t i = 0; i < out.size(); ++i) {
-    const auto size = static_cast<std::int64_t>(writer_.fast_size({i}).count);
+    const std::int64_t size = size_of({i});
     if (!residency_.pinned[i] && !is_given(request_.graph.tensors[i])) continue;
-    used_ += size;
+    walk_.used += size;
     const std::uint32_t first = uses_.first({i});
     if (!out[i] && first > 0) planned_.add(0, std::min(first, end + 1) - 1, size);
   }
   std::vector<std::uint32_t> left(out.size(), kNever);
   for (std::uint32_t k = 0; k <= end; ++k) {
-    for (const std::uint32_t gap : after_.at(k)) left[gaps_[gap].tensor.index] = k;
+    for (const std::uint32_t eviction : after_.at(k)) left[evictions_[eviction].tensor.index] = k;
     for (const Use& use : uses_.of(k)) {
-      const auto size = static_cast<std::int64_t>(writer_.fast_size(use.tensor).count);
+      const std::int64_t size = size_of(use.tensor);
       const bool stays = left[use.tensor.index] != k;
       const bool kept = request_.graph[use.tensor].persistent;
       const std::uint32_t next = use.next != kNever ? use.next : kept ? end + 1 : k + 1;
@@ -61,86 +65,69 @@ void PrefetchWriter::plan_occupancy() {
   }
 }
 
-Seconds PrefetchWriter::transfer(TensorId tensor, bool out) {
-  const TierId tier = writer_.spilled_to(tensor);
-  const Link& link = out ? *request_.machine.link({0}, tier) : *request_.machine.link(tier, {0});
-  Seconds& lane = free_at_[2 * tier.index + (out || is_one_lane(link) ? 0 : 1)];
-  lane = std::max(lane, now_) + time_beside_kernels(link, writer_.fast_size(tensor));
-  return lane;
-}
-
-std::uint32_t PrefetchWriter::kernel_at(Seconds time, std::uint32_t from) const {
-  const Seconds unhindered = begin_[from] + (time - now_);
-  const auto found = std::lower_bound(begin_.begin() + from, begin_.end(), unhindered);
-  return static_cast<std::uint32_t>(std::min<std::ptrdiff_t>(found - begin_.begin(), uses_.kernels()));
-}
-
 /// `next_kernel`: the one that runs next.
-Result<void> PrefetchWriter::leave(std::uint32_t gap, std::uint32_t next_kernel) {
-  const TensorId tensor = gaps_[gap].tensor;
-  const auto size = static_cast<std::int64_t>(writer_.fast_size(tensor).count);
-  if (!gaps_[gap].stores) {
+Result<void> PrefetchWriter::leave(std::uint32_t eviction, std::uint32_t next_kernel) {
+  const TensorId tensor = evictions_[eviction].tensor;
+  if (!evictions_[eviction].stores) {
     writer_.drop(tensor);
-    used_ -= size;
+    walk_.used -= size_of(tensor);
     return {};
   }
   const auto ticket = writer_.store(tensor);
   if (!ticket) return ticket.error();
-  const Seconds end = transfer(tensor, true);
-  const std::uint32_t late = kernel_at(end, next_kernel);
-  if (late > next_kernel) planned_.add(next_kernel, late - 1, size);
-  leaving_.push_back({gap, *ticket, end, late});
+  const TierId to = writer_.spilled_to(tensor);
+  migration::Departure departure{eviction, {*ticket}, {}, 0};
+  departure.end = walk_.links.start({0}, to, writer_.fast_size(tensor), walk_.now);
+  walk_.book(departure, size_of(tensor), next_kernel, planned_);
+  walk_.departing.push_back(std::move(departure));
   return {};
 }
 
 /// The first of those on their way out is gone before `next_kernel`.
 void PrefetchWriter::finish_leaving(std::uint32_t next_kernel) {
-  const Leaving gone = leaving_.front();
-  leaving_.pop_front();
-  now_ = std::max(now_, gone.end);
-  writer_.wait(gone.ticket);
-  const TensorId tensor = gaps_[gone.gap].tensor;
-  const auto size = static_cast<std::int64_t>(writer_.fast_size(tensor).count);
+  const migration::Departure gone = std::move(walk_.departing.front());
+  walk_.departing.pop_front();
+  for (const std::uint32_t ticket : gone.tickets) writer_.wait(ticket);
+  const TensorId tensor = evictions_[gone.what].tensor;
   writer_.drop(tensor);
-  used_ -= size;
-  if (gone.late > next_kernel) planned_.add(next_kernel, gone.late - 1, -size);
+  walk_.used -= size_of(tensor);
+  walk_.give_up(gone, size_of(tensor), next_kernel, planned_);
 }
 
-/// A tensor that is needed again while it is still leaving stays, if there is room for it until then. Returns
-/// whether it is not leaving any more, one way or the other.
-bool PrefetchWriter::keep(std::uint32_t gap, std::uint32_t kernel) {
-  const auto found = std::find_if(leaving_.begin(), leaving_.end(),
-                                  [&](const Leaving& leaving) { return leaving.gap == gap; });
-  if (found == leaving_.end()) return true;
-  const auto size = static_cast<std::int64_t>(writer_.fast_size(gaps_[gap].tensor).count);
-  const std::uint32_t from = std::max(kernel, found->late), until = gaps_[gap].until;
-  if (from < until) {
-    if (planned_.most(from, until - 1) + size > capacity_) return false;
-    planned_.add(from, until - 1, size);
-  }
-  tickets_[gap] = found->ticket;
-  arrival_[gap] = found->end;
-  leaving_.erase(found);
+/// A tensor that is needed in fast memory while it is still leaving stays, if there is room for it until
+/// then. Returns whether it is no longer leaving, one way or the other.
+bool PrefetchWriter::keep(std::uint32_t eviction, std::uint32_t kernel) {
+  auto& departing = walk_.departing;
+  const auto found = std::find_if(departing.begin(), departing.end(),
+                                  [&](const auto& departure) { return departure.what == eviction; });
+  if (found == departing.end()) return true;
+  const std::int64_t size = size_of(evictions_[eviction].tensor);
+  if (!walk_.call_back(*found, size, kernel, evictions_[eviction].until, planned_)) return false;
+  tickets_[eviction] = found->tickets.front();
+  arrival_[eviction] = found->end;
+  departing.erase(found);
   return true;
 }
 
 void PrefetchWriter::make_room(std::uint32_t kernel) {
-  while (!leaving_.empty() && leaving_.front().end <= now_) finish_leaving(kernel);
-  for (const std::uint32_t gap : until_.at(kernel)) {
-    if (gaps_[gap].fetches) keep(gap, kernel);
+  while (!walk_.departing.empty() && walk_.departing.front().end <= walk_.now) finish_leaving(kernel);
+  for (const std::uint32_t eviction : until_.at(kernel)) {
+    if (evictions_[eviction].fetches) keep(eviction, kernel);
   }
-  while (used_ + static_cast<std::int64_t>(writer_.missing(kernel).count) > capacity_ && !leaving_.empty()) {
+  while (!walk_.has_room(static_cast<std::int64_t>(writer_.missing(kernel).count)) &&
+         !walk_.departing.empty()) {
     finish_leaving(kernel);
   }
 }
 
-void PrefetchWriter::fetch(std::uint32_t gap, std::uint32_t kernel) {
-  const TensorId tensor = gaps_[gap].tensor;
-  const auto size = static_cast<std::int64_t>(writer_.fast_size(tensor).count);
-  tickets_[gap] = writer_.fetch(tensor);
-  arrival_[gap] = transfer(tensor, false);
-  used_ += size;
-  if (gaps_[gap].until > kernel) planned_.add(kernel, gaps_[gap].until - 1, size);
+void PrefetchWriter::fetch(std::uint32_t eviction, std::uint32_t kernel) {
+  const TensorId tensor = evictions_[eviction].tensor;
+  const std::int64_t size = size_of(tensor);
+  tickets_[eviction] = writer_.fetch(tensor);
+  const TierId from = writer_.spilled_to(tensor);
+  arrival_[eviction] = walk_.links.start(from, {0}, writer_.fast_size(tensor), walk_.now);
+  walk_.used += size;
+  if (evictions_[eviction].until > kernel) planned_.add(kernel, evictions_[eviction].until - 1, size);
 }
 
 void PrefetchWriter::fetch_ahead(std::uint32_t kernel) {
@@ -148,55 +135,44 @@ void PrefetchWriter::fetch_ahead(std::uint32_t kernel) {
   while (next_fetch_ < fetches_.size() && tickets_[fetches_[next_fetch_]] != kNever) ++next_fetch_;
   const std::size_t end = std::min(fetches_.size(), next_fetch_ + kLookahead);
   for (std::size_t i = next_fetch_; i < end; ++i) {
-    const std::uint32_t gap = fetches_[i];
-    const bool gone = gaps_[gap].after == kNever || gaps_[gap].after < kernel;
-    if (tickets_[gap] != kNever || !gone) continue;
-    if (!keep(gap, kernel)) return;
-    if (tickets_[gap] != kNever) continue;
-    const auto size = static_cast<std::int64_t>(writer_.fast_size(gaps_[gap].tensor).count);
-    const std::int64_t before = gaps_[gap].until > 0 ? planned_.most(kernel, gaps_[gap].until - 1) : 0;
+    const std::uint32_t eviction = fetches_[i];
+    const bool gone = evictions_[eviction].after == kNever || evictions_[eviction].after < kernel;
+    if (tickets_[eviction] != kNever || !gone) continue;
+    if (!keep(eviction, kernel)) return;
+    if (tickets_[eviction] != kNever) continue;
+    const std::int64_t size = size_of(evictions_[eviction].tensor);
     // The next needed comes first: later ones must not take its room.
-    if (before + size > capacity_ || used_ + missing + size > capacity_) return;
-    fetch(gap, kernel);
+    if (!walk_.can_fetch(size, kernel, evictions_[eviction].until, missing, planned_)) return;
+    fetch(eviction, kernel);
   }
 }
 
-/// What the kernel needs is here from now on.
+/// Waits for all that the kernel needs.
 void PrefetchWriter::arrive(std::uint32_t kernel) {
-  for (const std::uint32_t gap : until_.at(kernel)) {
-    if (gaps_[gap].fetches && tickets_[gap] == kNever) fetch(gap, kernel);
+  for (const std::uint32_t eviction : until_.at(kernel)) {
+    if (evictions_[eviction].fetches && tickets_[eviction] == kNever) fetch(eviction, kernel);
   }
-  for (const std::uint32_t gap : until_.at(kernel)) {
-    if (!gaps_[gap].fetches) continue;
-    writer_.wait(tickets_[gap]);
-    now_ = std::max(now_, arrival_[gap]);
+  for (const std::uint32_t eviction : until_.at(kernel)) {
+    if (!evictions_[eviction].fetches) continue;
+    writer_.wait(tickets_[eviction]);
+    walk_.now = std::max(walk_.now, arrival_[eviction]);
   }
 }
 
 void PrefetchWriter::compute(std::uint32_t kernel) {
-  const Seconds alone = begin_[kernel + 1] - begin_[kernel];
-  Seconds lost{0};
-  for (std::uint32_t tier = 1; tier < request_.machine.tiers.size(); ++tier) {
-    for (const bool out : {true, false}) {
-      const Link* link = out ? request_.machine.link({0}, {tier}) : request_.machine.link({tier}, {0});
-      if (link == nullptr) continue;
-      const Seconds busy = free_at_[2 * tier + (out ? 0 : 1)] - now_;
-      lost += link->compute_loss * std::clamp(busy, Seconds{0}, alone);
-    }
-  }
-  now_ += alone + lost;
-  used_ += static_cast<std::int64_t>(writer_.missing(kernel).count);
+  walk_.now = walk_.links.end_of_kernel(alone_[kernel], walk_.now);
+  walk_.used += static_cast<std::int64_t>(writer_.missing(kernel).count);
   writer_.run(kernel);
   for (const Use& use : uses_.of(kernel)) {
-    if (!writer_.is_fast(use.tensor)) used_ -= static_cast<std::int64_t>(writer_.fast_size(use.tensor).count);
+    if (!writer_.is_fast(use.tensor)) walk_.used -= size_of(use.tensor);
   }
 }
 
 Result<Draft> PrefetchWriter::write(PackingEffort effort) {
   if (auto begun = writer_.begin(); !begun) return begun.error();
-  for (std::uint32_t gap = 0; gap < gaps_.size(); ++gap) {
-    if (gaps_[gap].after != kNever || !writer_.is_fast(gaps_[gap].tensor)) continue;
-    if (auto left = leave(gap, 0); !left) return left.error();
+  for (std::uint32_t eviction = 0; eviction < evictions_.size(); ++eviction) {
+    if (evictions_[eviction].after != kNever || !writer_.is_fast(evictions_[eviction].tensor)) continue;
+    if (auto left = leave(eviction, 0); !left) return left.error();
   }
   for (std::uint32_t kernel = 0; kernel <= uses_.kernels(); ++kernel) {
     make_room(kernel);
@@ -204,11 +180,11 @@ Result<Draft> PrefetchWriter::write(PackingEffort effort) {
     fetch_ahead(kernel);
     if (kernel == uses_.kernels()) break;
     compute(kernel);
-    for (const std::uint32_t gap : after_.at(kernel)) {
-      if (auto left = leave(gap, kernel + 1); !left) return left.error();
+    for (const std::uint32_t eviction : after_.at(kernel)) {
+      if (auto left = leave(eviction, kernel + 1); !left) return left.error();
     }
   }
-  while (!leaving_.empty()) finish_leaving(uses_.kernels());
+  while (!walk_.departing.empty()) finish_leaving(uses_.kernels());
   return writer_.finish(effort);
 }
 

@@ -4,11 +4,10 @@
 // fetched ahead only takes room that no kernel before its use will need.
 #pragma once
 
-#include <deque>
 #include <vector>
 
-#include "planners/occupancy.hpp"
-#include "planners/step_writer.hpp"
+#include "migration/step_writer.hpp"
+#include "migration/walk.hpp"
 
 namespace terrace {
 
@@ -20,43 +19,32 @@ class PrefetchWriter {
   Result<Draft> write(PackingEffort effort);
 
  private:
-  /// A tensor on its way out that still has its place in fast memory.
-  struct Leaving {
-    std::uint32_t gap;
-    std::uint32_t ticket;
-    Seconds end;
-    std::uint32_t late;  ///< the first kernel it is expected to be gone
-  };
-
   void plan_occupancy();
-  Result<void> leave(std::uint32_t gap, std::uint32_t next_kernel);
+  Result<void> leave(std::uint32_t eviction, std::uint32_t next_kernel);
   void finish_leaving(std::uint32_t next_kernel);
   void make_room(std::uint32_t kernel);
-  void fetch(std::uint32_t gap, std::uint32_t kernel);
+  void fetch(std::uint32_t eviction, std::uint32_t kernel);
   void fetch_ahead(std::uint32_t kernel);
   void arrive(std::uint32_t kernel);
-  bool keep(std::uint32_t gap, std::uint32_t kernel);
+  bool keep(std::uint32_t eviction, std::uint32_t kernel);
   void compute(std::uint32_t kernel);
-  std::uint32_t kernel_at(Seconds time, std::uint32_t from) const;
-  Seconds transfer(TensorId tensor, bool out);
+  std::int64_t size_of(TensorId tensor) const {
+    return static_cast<std::int64_t>(writer_.fast_size(tensor).count);
+  }
 
   const PlanRequest& request_;
   const StepUses& uses_;
   const Residency& residency_;
-  const std::vector<Gap>& gaps_;
-  std::int64_t capacity_;
-  GapIndex after_, until_;
+  const std::vector<Eviction>& evictions_;
+  EvictionIndex after_, until_;
   StepWriter writer_;
   PlannedOccupancy planned_;
-  std::vector<Seconds> begin_;          ///< of each kernel, if nothing ever waited
-  std::vector<std::uint32_t> fetches_;  ///< gaps that end in a fetch, the next needed first
+  migration::Walk walk_;                ///< what leaves is named by its eviction
+  std::vector<Seconds> alone_;          ///< by kernel: its time in fast memory
+  std::vector<std::uint32_t> fetches_;  ///< evictions that end in a fetch, the next needed first
   std::size_t next_fetch_ = 0;
-  std::vector<std::uint32_t> tickets_;  ///< of each gap's fetch, or kNever
-  std::vector<Seconds> arrival_;        ///< of each gap's fetch
-  std::deque<Leaving> leaving_;         ///< in the order of their transfers
-  std::vector<Seconds> free_at_;        ///< of each tier's lanes, out and in
-  Seconds now_{0};
-  std::int64_t used_ = 0;
+  std::vector<std::uint32_t> tickets_;  ///< of each eviction's fetch, or kNever
+  std::vector<Seconds> arrival_;        ///< of each eviction's fetch
 };
 
 }  // namespace terrace

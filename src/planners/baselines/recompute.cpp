@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "graph/tokens.hpp"
+
 namespace terrace {
 namespace {
 
@@ -33,7 +35,7 @@ KernelId Recompute::producer(const Absence& absence) const {
   const KernelId made{*(later - 1)};
   const Kernel& kernel = graph_[made];
   const bool can =
-      kernel.outputs.size() == 1 &&
+      kernel.outputs.size() == 1 && !has_token(graph_, kernel) &&
       std::all_of(kernel.inputs.begin(), kernel.inputs.end(), [&](const Operand& input) {
         return input.tensor != absence.tensor && is_there(input.tensor, made.index, stretch.until);
       });

@@ -4,15 +4,16 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "migration/variant_choice.hpp"
+#include "plan/region_size.hpp"
 #include "plan/step_uses.hpp"
-#include "planners/variant_choice.hpp"
 
 namespace terrace {
 
 StepRecorder::StepRecorder(const PlanRequest& request, std::vector<TierId> tiers, std::string planner)
     : request_(request),
       tiers_(std::move(tiers)),
-      places_(request.graph.tensors.size() * request.machine.tiers.size()),
+      regions_(request.graph.tensors.size() * request.machine.tiers.size()),
       home_(request.graph.tensors.size()),
       result_(request.graph.tensors.size()) {
   plan_.planner = std::move(planner);
@@ -66,7 +67,7 @@ void StepRecorder::begin() {
   undefined_ = {};
   for (std::uint32_t i = 0; i < tensor_count(); ++i) {
     for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
-      Place& place = at({i}, {tier});
+      RegionState& place = at({i}, {tier});
       if (!place.exists) continue;
       check(!home_[i], "a tensor has one home");
       home_[i] = Alloc{{i}, {tier}, place.offset};
@@ -90,7 +91,7 @@ void StepRecorder::run(KernelId kernel, std::vector<TierId> tiers) {
 // ---- The step's end
 
 Bytes StepRecorder::size(TensorId tensor, TierId tier) const {
-  return round_up(request_.graph[tensor].bytes, request_.machine[tier].granularity);
+  return region_size(request_.graph[tensor], request_.machine[tier]);
 }
 
 /// What is given is filled anew, unless it is a result.
@@ -163,7 +164,7 @@ bool StepRecorder::is_in_the_way(TensorId result, TierId tier) const {
 }
 
 /// The lowest offset with so much room beside all that is there or is to be there when the step ends.
-std::optional<std::uint64_t> StepRecorder::gap(TierId tier, Bytes wanted) const {
+std::optional<std::uint64_t> StepRecorder::hole(TierId tier, Bytes wanted) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
   for (std::uint32_t i = 0; i < tensor_count(); ++i) {
     const Bytes bytes = size({i}, tier);
@@ -182,7 +183,7 @@ std::optional<std::uint64_t> StepRecorder::gap(TierId tier, Bytes wanted) const 
 
 /// Whether there was room.
 bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
-  const auto offset = gap(to, size(tensor, to));
+  const auto offset = hole(to, size(tensor, to));
   if (!offset) return false;
   gain(tensor, to, *offset);
   copy(tensor, from, to);

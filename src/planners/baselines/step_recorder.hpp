@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "planners/plan_writer.hpp"
+#include "migration/plan_writer.hpp"
 #include "terrace/region_observer.hpp"
 
 namespace terrace {
@@ -51,7 +51,7 @@ class StepRecorder final : public RegionObserver {
   Bytes cleared() const { return cleared_; }  ///< out of the way of what is given
 
  private:
-  struct Place {
+  struct RegionState {
     bool exists = false;
     bool current = false;  ///< it holds what the tensor holds
     std::uint64_t offset = 0;
@@ -66,9 +66,9 @@ class StepRecorder final : public RegionObserver {
     TierId tier;
   };
   TensorId tensor_of(ObjectId object) const { return names_[object.index].tensor; }
-  Place& at(TensorId tensor, TierId tier) { return places_[tensor.index * tier_count() + tier.index]; }
-  const Place& at(TensorId tensor, TierId tier) const {
-    return places_[tensor.index * tier_count() + tier.index];
+  RegionState& at(TensorId tensor, TierId tier) { return regions_[tensor.index * tier_count() + tier.index]; }
+  const RegionState& at(TensorId tensor, TierId tier) const {
+    return regions_[tensor.index * tier_count() + tier.index];
   }
   std::uint32_t tier_count() const { return static_cast<std::uint32_t>(request_.machine.tiers.size()); }
   std::uint32_t tensor_count() const { return static_cast<std::uint32_t>(home_.size()); }
@@ -82,7 +82,7 @@ class StepRecorder final : public RegionObserver {
   std::optional<TierId> at_hand(TensorId tensor) const;
   void leave_only_what_is_needed(TensorId tensor);
   bool is_in_the_way(TensorId result, TierId tier) const;
-  std::optional<std::uint64_t> gap(TierId tier, Bytes size) const;
+  std::optional<std::uint64_t> hole(TierId tier, Bytes size) const;
   bool carry(TensorId tensor, TierId from, TierId to);
   Result<void> clear_homes();
   bool send_away(TensorId result, TierId from, std::vector<Away>& away);
@@ -91,7 +91,7 @@ class StepRecorder final : public RegionObserver {
   const PlanRequest& request_;
   const std::vector<TierId> tiers_;
   Plan plan_;
-  std::vector<Place> places_;               ///< by tensor and tier
+  std::vector<RegionState> regions_;        ///< by tensor and tier
   std::vector<std::optional<Alloc>> home_;  ///< by tensor
   std::vector<bool> result_;                ///< by tensor
   std::vector<Name> names_;                 ///< by index of the object

@@ -3,15 +3,16 @@
 #include <algorithm>
 #include <iterator>
 
-#include "planners/demand_writer.hpp"
-#include "planners/fit.hpp"
-#include "planners/step_writer.hpp"
+#include "migration/demand_writer.hpp"
+#include "migration/fit.hpp"
+#include "migration/step_writer.hpp"
+#include "plan/region_size.hpp"
 
 namespace terrace {
 namespace {
 
 Bytes fast_size(const PlanRequest& request, TensorId tensor) {
-  return round_up(request.graph[tensor].bytes, request.machine.tiers[0].granularity);
+  return region_size(request.graph[tensor], request.machine.tiers[0]);
 }
 
 /// Results that are given or kept stay, and without another tier everything does.
@@ -26,7 +27,7 @@ std::vector<bool> stays(const PlanRequest& request) {
 
 bool leaves(const Movement& movement, std::uint32_t kernels) {
   return movement.stretch.after == kNever || movement.stretch.until == kernels ||
-         movement.gone < movement.back || movement.again;
+         movement.gone < movement.back || movement.recomputed_by;
 }
 
 /// The movements as a residency: whether each has to be stored follows from those before it.
@@ -39,8 +40,8 @@ Residency residency_of(const PlanRequest& request, const StepUses& uses,
   for (std::uint32_t i = 0; i < movements.size(); ++i) {
     const Movement& moves = movements[i];
     if (graph[moves.tensor].persistent) residency.pinned[moves.tensor.index] = false;
-    const bool fetches = moves.stretch.needed && !moves.again && moves.stretch.until < uses.kernels();
-    residency.gaps.push_back(
+    const bool fetches = moves.stretch.needed && !moves.recomputed_by && moves.stretch.until < uses.kernels();
+    residency.evictions.push_back(
         {moves.tensor, moves.stretch.after, moves.gone, moves.stretch.until, false, fetches});
     if (moves.stretch.after != kNever) after[moves.stretch.after].push_back(i);
   }
@@ -53,8 +54,8 @@ Residency residency_of(const PlanRequest& request, const StepUses& uses,
     }
     for (const std::uint32_t i : after[k]) {
       const std::uint32_t tensor = movements[i].tensor.index;
-      if (!movements[i].stretch.needed || movements[i].again) continue;
-      residency.gaps[i].stores = !stored[tensor];
+      if (!movements[i].stretch.needed || movements[i].recomputed_by) continue;
+      residency.evictions[i].stores = !stored[tensor];
       stored[tensor] = true;
     }
   }
@@ -158,23 +159,23 @@ Result<Draft> write_movements(const PlanRequest& request, const StepUses& uses,
   if (auto begun = writer.begin(); !begun) return begun.error();
   for (std::uint32_t k = 0; k <= end; ++k) {
     for (const std::uint32_t i : leave[k]) {
-      if (!residency.gaps[i].stores) continue;
+      if (!residency.evictions[i].stores) continue;
       const auto ticket = writer.store(movements[i].tensor);
       if (!ticket) return ticket.error();
       out[i] = *ticket;
     }
     for (const std::uint32_t i : gone[k]) {
-      if (residency.gaps[i].stores) writer.wait(out[i]);
+      if (residency.evictions[i].stores) writer.wait(out[i]);
       if (movements[i].stretch.after != kNever) writer.drop(movements[i].tensor);
     }
     for (const std::uint32_t i : back[k]) {
-      if (residency.gaps[i].fetches) in[i] = writer.fetch(movements[i].tensor);
+      if (residency.evictions[i].fetches) in[i] = writer.fetch(movements[i].tensor);
     }
     for (const std::uint32_t i : until[k]) {
-      if (residency.gaps[i].fetches) writer.wait(in[i]);
+      if (residency.evictions[i].fetches) writer.wait(in[i]);
     }
     for (const std::uint32_t i : until[k]) {
-      if (movements[i].again) writer.run_again(movements[i].again);
+      if (movements[i].recomputed_by) writer.recompute(movements[i].recomputed_by);
     }
     if (k < end) writer.run(k);
   }

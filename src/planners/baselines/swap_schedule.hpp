@@ -10,15 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "planners/plan_writer.hpp"
-#include "planners/residency.hpp"
+#include "migration/plan_writer.hpp"
+#include "migration/residency.hpp"
 
 namespace terrace {
 
 struct Stretch {
   std::uint32_t after = kNever;  ///< the kernel that used it last; kNever: the step's start
   std::uint32_t until = kNever;  ///< the kernel that uses it next; the number of kernels: the step's end
-  bool needed = false;           ///< what it holds is used again; else it is just dropped
+  bool needed = false;           ///< what it holds is used later; otherwise the tensor is just discarded
 };
 
 struct Absence {
@@ -34,10 +34,10 @@ std::vector<Absence> absences(const PlanRequest& request, const StepUses& uses);
 struct Movement {
   TensorId tensor;
   Stretch stretch;
-  std::uint32_t leave = 0;  ///< its transfer out starts
-  std::uint32_t gone = 0;   ///< it is waited for, and the tensor is out
-  std::uint32_t back = 0;   ///< its transfer in starts
-  KernelId again{};         ///< computes it anew instead of any transfer
+  std::uint32_t leave = 0;   ///< its transfer out starts
+  std::uint32_t gone = 0;    ///< it is waited for, and the tensor is out
+  std::uint32_t back = 0;    ///< its transfer in starts
+  KernelId recomputed_by{};  ///< recomputes it, instead of any transfer
 };
 
 /// Out at once, back at the last moment.

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
+#include "migration/fit.hpp"
 #include "planners/baselines/swap_schedule.hpp"
 #include "planners/baselines/swapping.hpp"
-#include "planners/fit.hpp"
 
 namespace terrace {
 namespace {
 
 bool convolves(const Kernel& kernel) {
-  return kernel.operation == Operation::conv2d || kernel.operation == Operation::conv_transpose2d;
+  return kernel.operation == "conv2d" || kernel.operation == "conv_transpose2d";
 }
 
 /// By tensor: whether a convolution reads it as its image.

@@ -13,7 +13,7 @@
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/checkpoints.hpp"
-#include "planners/best/priced.hpp"
+#include "planners/best/guided_planning.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/verify.hpp"
@@ -37,14 +37,14 @@ constexpr double kClose = 1e-3;
 constexpr double kMuchSlower = 1.05;
 
 /// How many plans are tried at most.
-constexpr std::uint64_t kMostPriced = 8, kMostRemade = 20;
+constexpr std::uint64_t kMostPriced = 8, kMostRecomputed = 20;
 
 /// How many choices are estimated for each that is tried.
 constexpr std::uint64_t kEstimates = 8;
 
 /// How plans of its own are made.
 constexpr std::string_view kPriced = "along the bound's prices",
-                           kRemade = "along the bound's prices, with things made again";
+                           kRecomputed = "along the bound's prices, with things made again";
 
 /// The fastest plan so far, by the simulator.
 class Fastest {
@@ -93,53 +93,55 @@ class Fastest {
 };
 
 /// A step that makes some things again.
-class RemadePlanning {
+class RecomputePlanning {
  public:
-  explicit RemadePlanning(best::RemadeStep step)
+  explicit RecomputePlanning(best::RecomputeRewrite step)
       : step_(std::move(step)),
         request_(step_.request()),
-        planning_(request_, best::Pricing::rough, step_.side_by_side()) {}
-  RemadePlanning(const RemadePlanning&) = delete;
+        planning_(request_, best::MultiplierEffort::rough, step_.side_by_side()) {}
+  RecomputePlanning(const RecomputePlanning&) = delete;
 
-  Result<Plan> plan(const best::PricedPlanning::Recipe& recipe) const {
+  Result<Plan> plan(const best::GuidedPlanning::Recipe& recipe) const {
     auto draft = planning_.draft(recipe);
     if (!draft) return draft.error();
     return step_.restore(*std::move(draft));
   }
 
  private:
-  best::RemadeStep step_;
+  best::RecomputeRewrite step_;
   PlanRequest request_;
-  best::PricedPlanning planning_;
+  best::GuidedPlanning planning_;
 };
 
 /// Looks for the best choice of what is made again: one for each size of segments, then around the best.
-class RemadeSearch {
+class RecomputeSearch {
  public:
-  RemadeSearch(const PlanRequest& request, const best::PricedPlanning& priced, Fastest& fastest)
+  RecomputeSearch(const PlanRequest& request, const best::GuidedPlanning& priced, Fastest& fastest)
       : request_(request),
         priced_(priced),
-        checkpoints_(request, priced.uses(), priced.problem(), priced.prices()),
+        checkpoints_(request, priced.uses(), priced.problem(), priced.multipliers()),
         fastest_(fastest),
-        left_(priced.tries(kMostRemade)) {}
+        left_(priced.tries(kMostRecomputed)) {}
 
   void run() {
     const std::uint64_t after = left_ / 2;
     for (const auto& choice : checkpoints_.choices(kEstimates * left_)) {
-      if (left_ > after) offer(choice);
+      if (left_ > after && !is_late()) offer(choice);
     }
-    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep;) {
+    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep && !is_late();) {
       const best::Checkpoints::Choice from = choice_;
       if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
     }
-    const bool is_large = priced_.tries(kMostRemade) <= std::size(kReserves);
+    const bool is_large = priced_.tries(kMostRecomputed) <= std::size(kReserves);
     for (std::size_t i = 1; chosen_ && !is_large && i < std::size(kReserves); ++i)
-      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}), kRemade);
+      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}), kRecomputed);
   }
 
  private:
-  /// Of all that could be dropped.
+  /// Of all that could be discarded.
   static constexpr double kFirstStep = 1.0 / 16, kLastStep = 1.0 / 200;
+
+  bool is_late() const { return request_.stop.stop_requested(); }
 
   bool offer_more(best::Checkpoints::Choice choice, double more) {
     choice.amount += more;
@@ -148,15 +150,15 @@ class RemadeSearch {
 
   /// Returns whether it is faster than all before.
   bool offer(const best::Checkpoints::Choice& choice) {
-    std::vector<best::Dropped> dropped = checkpoints_.dropped(choice);
-    if (std::find(tried_.begin(), tried_.end(), dropped) != tried_.end()) return false;
-    tried_.push_back(dropped);
-    best::RemadeStep step(request_, priced_.uses(), std::move(dropped));
-    if (step.runs_again() == 0) return false;
+    std::vector<best::DiscardWindow> discarded = checkpoints_.discarded(choice);
+    if (std::find(tried_.begin(), tried_.end(), discarded) != tried_.end()) return false;
+    tried_.push_back(discarded);
+    best::RecomputeRewrite step(request_, priced_.uses(), std::move(discarded));
+    if (step.recomputations() == 0) return false;
     --left_;
-    auto planning = std::make_unique<RemadePlanning>(std::move(step));
+    auto planning = std::make_unique<RecomputePlanning>(std::move(step));
     if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed, false}),
-                        kRemade))
+                        kRecomputed))
       return false;
     chosen_ = std::move(planning);
     choice_ = choice;
@@ -164,19 +166,19 @@ class RemadeSearch {
   }
 
   const PlanRequest& request_;
-  const best::PricedPlanning& priced_;
+  const best::GuidedPlanning& priced_;
   best::Checkpoints checkpoints_;
   Fastest& fastest_;
   std::uint64_t left_;  ///< tries
-  std::vector<std::vector<best::Dropped>> tried_;
+  std::vector<std::vector<best::DiscardWindow>> tried_;
   best::Checkpoints::Choice choice_;
-  std::unique_ptr<RemadePlanning> chosen_;
+  std::unique_ptr<RecomputePlanning> chosen_;
 };
 
 /// Plans that make nothing again, of the first recipe or of all others.
-void offer_priced(const PlanRequest& request, const best::PricedPlanning& priced, std::uint64_t first,
+void offer_priced(const PlanRequest& request, const best::GuidedPlanning& priced, std::uint64_t first,
                   std::uint64_t end, Fastest& fastest) {
-  for (std::uint64_t i = first; i < end; ++i) {
+  for (std::uint64_t i = first; i < end && !request.stop.stop_requested(); ++i) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
     fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}), kPriced);
   }
@@ -185,8 +187,9 @@ void offer_priced(const PlanRequest& request, const best::PricedPlanning& priced
 }  // namespace
 
 Result<Plan> plan_best(const PlanRequest& request) {
-  const PlanRequest plain{request.graph, request.machine, request.profile, request.budget, request.seed};
-  const best::PricedPlanning priced(plain);
+  PlanRequest plain{request.graph, request.machine, request.profile, request.budget, request.seed};
+  plain.stop = request.stop;
+  const best::GuidedPlanning priced(plain);
   Fastest fastest(request, priced.clock());
   // Each is the fastest of them for some graph, machine and budget.
   fastest.offer(plan_prefetch(plain), "as prefetch makes it");
@@ -200,7 +203,7 @@ Result<Plan> plan_best(const PlanRequest& request) {
   }
   offer_priced(plain, priced, 0, 1, fastest);
   const Seconds moved = fastest.step();
-  if (!fastest.is_close_to(priced.clock().fast_step())) RemadeSearch(plain, priced, fastest).run();
+  if (!fastest.is_close_to(priced.clock().fast_step())) RecomputeSearch(plain, priced, fastest).run();
   if (moved <= kMuchSlower * fastest.step())
     offer_priced(plain, priced, 1, priced.tries(kMostPriced), fastest);
   return fastest.take();

@@ -28,7 +28,7 @@ std::vector<std::vector<std::pair<std::uint32_t, Use>>> uses_by_tensor(const Gra
 }  // namespace
 
 Checkpoints::Checkpoints(const PlanRequest& request, const StepUses& uses, const bounds::Problem& problem,
-                         const bounds::Prices& prices)
+                         const bounds::Multipliers& multipliers)
     : request_(request), uses_(uses), problem_(problem), tensors_(request.graph.tensors.size()) {
   find_peak();
   if (full_before_.back() == 0) return;
@@ -36,7 +36,7 @@ Checkpoints::Checkpoints(const PlanRequest& request, const StepUses& uses, const
   count_passes();
   find_leaders();
   price_making();
-  price_keeping(prices);
+  price_keeping(multipliers);
   find_amounts();
 }
 
@@ -72,10 +72,10 @@ void Checkpoints::find_candidates() {
       const std::uint32_t full = full_before_[use.next] - full_before_[kernel + 1];
       if (full <= longest) continue;
       longest = full;
-      candidate.gap = {kernel, use.next};
+      candidate.window = {kernel, use.next};
     }
     if (!forward) continue;
-    if (longest == 0) candidate.gap.after = all[i].back().first;
+    if (longest == 0) candidate.window.after = all[i].back().first;
     candidates_.push_back(candidate);
   }
   std::stable_sort(candidates_.begin(), candidates_.end(),
@@ -87,7 +87,7 @@ void Checkpoints::count_passes() {
   for (const Candidate& candidate : candidates_) {
     if (!candidate.is_saved()) continue;
     saved += candidate.bytes;
-    if (candidate.is_dropped_at(peak_)) at_peak += candidate.bytes;
+    if (candidate.is_discarded_at(peak_)) at_peak += candidate.bytes;
   }
   if (at_peak > 0) passes_ = saved / at_peak;
 }
@@ -134,15 +134,15 @@ void Checkpoints::price_making() {
 }
 
 /// What its cheapest path costs beside the memory that its kernels need anyway.
-void Checkpoints::price_keeping(const bounds::Prices& prices) {
+void Checkpoints::price_keeping(const bounds::Multipliers& multipliers) {
   std::vector<std::uint32_t> number(tensors_, kNever);
   for (std::uint32_t t = 0; t < problem_.tensors.size(); ++t) number[problem_.tensors[t].id.index] = t;
-  const bounds::Priced priced(problem_, prices);
+  const bounds::UnitCosts priced(problem_, multipliers);
   bounds::Paths paths(problem_);
   for (Candidate& candidate : candidates_) {
     if (number[candidate.tensor.index] == kNever) continue;
     const bounds::BoundTensor& tensor = problem_.tensors[number[candidate.tensor.index]];
-    candidate.keeping = paths.cheapest(tensor, prices, priced, bounds::Again::no).price;
+    candidate.keeping = paths.cheapest(tensor, multipliers, priced, bounds::Recompute::no).cost;
     for (std::uint32_t u = tensor.uses; u < tensor.uses_end; ++u) {
       const std::uint32_t kernel = problem_.uses[u].kernel;
       candidate.keeping -= tensor.bytes * priced.hold(kernel, std::min(kernel + 1, problem_.moments()));
@@ -164,7 +164,7 @@ void Checkpoints::find_amounts() {
   }
   std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) {
     if (a->price() != b->price()) return a->price() < b->price();
-    return a->gap.until - a->gap.after > b->gap.until - b->gap.after;
+    return a->window.until - a->window.after > b->window.until - b->window.after;
   });
   for (Candidate* candidate : order) {
     bytes += candidate->bytes;
@@ -183,7 +183,7 @@ std::vector<bool> Checkpoints::cuts(const Choice& choice) const {
     if (!candidate.is_in(choice)) continue;
     if (candidate.is_saved()) made[candidate.made + 1] += candidate.bytes;
     beyond[candidate.made + 1] += candidate.bytes;
-    if (candidate.gap.after < end) beyond[candidate.gap.after + 1] -= candidate.bytes;
+    if (candidate.window.after < end) beyond[candidate.window.after + 1] -= candidate.bytes;
   }
   for (std::uint32_t k = 1; k <= end; ++k) made[k] += made[k - 1], beyond[k] += beyond[k - 1];
   std::vector<std::uint32_t> before(end + 1);
@@ -200,29 +200,29 @@ std::vector<bool> Checkpoints::cuts(const Choice& choice) const {
   return cut;
 }
 
-/// What is dropped: no checkpoints, nor what the last of several segments makes, which is needed at once.
+/// What is discarded: no checkpoints, nor what the last of several segments makes, which is needed at once.
 std::vector<const Checkpoints::Candidate*> Checkpoints::within(const Choice& choice) const {
   const std::vector<bool> cut = cuts(choice);
   std::vector<std::uint32_t> cuts_before{0};
   for (const bool one : cut) cuts_before.push_back(cuts_before.back() + (one ? 1 : 0));
-  const auto is_dropped = [&](const Candidate& candidate) {
-    const auto last = std::min<std::size_t>(candidate.gap.after, cut.size() - 1);
+  const auto is_discarded = [&](const Candidate& candidate) {
+    const auto last = std::min<std::size_t>(candidate.window.after, cut.size() - 1);
     const std::uint32_t cuts = cuts_before[candidate.made + 1];
     return candidate.is_in(choice) && cuts_before[last + 1] == cuts &&
            (cuts == 1 || cuts < cuts_before.back());
   };
-  std::vector<const Candidate*> dropped;
+  std::vector<const Candidate*> discarded;
   for (const Candidate& candidate : candidates_) {
-    if (is_dropped(candidate.leader != nullptr ? *candidate.leader : candidate))
-      dropped.push_back(&candidate);
+    if (is_discarded(candidate.leader != nullptr ? *candidate.leader : candidate))
+      discarded.push_back(&candidate);
   }
-  return dropped;
+  return discarded;
 }
 
 /// What does not fit at the worst moment leaves before it and comes back after it; where a step has several
 /// passes, while forward kernels run and while the others do.
 double Checkpoints::estimate(const Choice& choice) const {
-  const RemadeStep step(request_, uses_, dropped(choice));
+  const RecomputeRewrite step(request_, uses_, discarded(choice));
   const Lifetimes lifetimes(step.request().graph);
   const auto peak = static_cast<double>(lifetimes.peak_bytes().count);
   const double over = passes_ * std::max(0.0, peak - problem_.capacity);
@@ -254,10 +254,10 @@ std::vector<Checkpoints::Choice> Checkpoints::choices(std::uint64_t count) const
   return choices;
 }
 
-std::vector<Dropped> Checkpoints::dropped(const Choice& choice) const {
-  std::vector<Dropped> dropped(tensors_);
-  for (const Candidate* candidate : within(choice)) dropped[candidate->tensor.index] = candidate->gap;
-  return dropped;
+std::vector<DiscardWindow> Checkpoints::discarded(const Choice& choice) const {
+  std::vector<DiscardWindow> discarded(tensors_);
+  for (const Candidate* candidate : within(choice)) discarded[candidate->tensor.index] = candidate->window;
+  return discarded;
 }
 
 }  // namespace terrace::best

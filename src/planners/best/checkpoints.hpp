@@ -1,4 +1,4 @@
-// Which tensors are dropped after forward and made again before they are needed backward.
+// Which tensors are discarded after forward and made again before they are needed backward.
 //
 //   segment      kernels of the forward pass between two cuts, whose tensors are made again together
 //   checkpoint   what is used beyond a cut: it is kept, or moved, as any tensor
@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "plan/bound_path.hpp"
-#include "planners/best/remade_step.hpp"
+#include "bounds/path.hpp"
+#include "planners/best/recompute_rewrite.hpp"
 
 namespace terrace::best {
 
@@ -20,7 +20,7 @@ class Checkpoints {
  public:
   /// Borrows all but the prices, which are of the problem, and that of the request.
   Checkpoints(const PlanRequest& request, const StepUses& uses, const bounds::Problem& problem,
-              const bounds::Prices& prices);
+              const bounds::Multipliers& multipliers);
   Checkpoints(const Checkpoints&) = delete;
 
   struct Choice {
@@ -31,21 +31,23 @@ class Checkpoints {
   /// About so many or fewer, the least step first. None where everything fits.
   std::vector<Choice> choices(std::uint64_t count) const;
   /// By tensor.
-  std::vector<Dropped> dropped(const Choice& choice) const;
+  std::vector<DiscardWindow> discarded(const Choice& choice) const;
 
  private:
-  /// A tensor that could be dropped.
+  /// A tensor that could be discarded.
   struct Candidate {
     TensorId tensor;
-    Dropped gap;
+    DiscardWindow window;
     std::uint32_t made = 0;  ///< the first kernel that writes it
     double bytes = 0;
-    const Candidate* leader = nullptr;  ///< another output of its kernel that is dropped or kept with it
+    const Candidate* leader = nullptr;  ///< another output of its kernel that is discarded or kept with it
     double making = 0;                  ///< seconds, with what only that needs
     double keeping = 0;                 ///< seconds, with those it leads
     double amount = 2;                  ///< the least of a choice that drops it; above 1: none does
-    bool is_saved() const { return gap.until != kNever; }
-    bool is_dropped_at(std::uint32_t kernel) const { return gap.after < kernel && kernel < gap.until; }
+    bool is_saved() const { return window.until != kNever; }
+    bool is_discarded_at(std::uint32_t kernel) const {
+      return window.after < kernel && kernel < window.until;
+    }
     double price() const { return making / keeping; }
     bool is_in(const Choice& choice) const { return !is_saved() || amount <= choice.amount; }
   };
@@ -54,7 +56,7 @@ class Checkpoints {
   void count_passes();
   void find_leaders();
   void price_making();
-  void price_keeping(const bounds::Prices& prices);
+  void price_keeping(const bounds::Multipliers& multipliers);
   void find_amounts();
   std::vector<bool> cuts(const Choice& choice) const;
   std::vector<const Candidate*> within(const Choice& choice) const;

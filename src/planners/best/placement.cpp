@@ -7,7 +7,7 @@
 namespace terrace::best {
 
 using bounds::BoundTensor;
-using bounds::Prices;
+using bounds::Multipliers;
 
 namespace {
 
@@ -20,7 +20,7 @@ constexpr std::size_t kLargeOnes = 12, kExchanged = 5;
 constexpr std::uint64_t kGrain = 1'000'000;
 
 /// How many times as long as a part of a large transfer its copies take, in powers of two.
-int dearness(const bounds::Problem& problem, double bytes, const CopyTime& copy) {
+int copy_overhead(const bounds::Problem& problem, double bytes, const CopyTime& copy) {
   const double large = bytes * (problem.out.busy + problem.in.busy), time = copy.out + copy.in;
   return time > large && large > 0 ? std::ilogb(time / large) : 0;
 }
@@ -53,7 +53,7 @@ struct Placement::Taker {
     to.kernels_[when.block] += lost(to.problem_.in, beside);
     to.wait(when, sign * (1 - share) * copy.in);
   }
-  void again(std::uint32_t, double) const {}
+  void recompute(std::uint32_t, double) const {}
   void slow(std::uint32_t operand) const {
     const std::uint32_t kernel = to.kernel_of_[operand];
     const double fast = to.problem_.kernels[kernel].fast, before = std::max(fast, to.slow_[kernel]);
@@ -71,7 +71,7 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
       hides_(problem.addressable),
       finder_(problem),
       own_(problem),
-      priced_(problem, own_),
+      unit_costs_(problem, own_),
       paths_(problem.tensors.size()),
       pinned_(problem.tensors.size()),
       kernel_of_(problem.operands.size()),
@@ -87,14 +87,15 @@ Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>
     kernels_[problem.block_of[k]] += kernel.fast;
   }
   for (std::size_t t = 0; t < paths_.size(); ++t)
-    dearness_.push_back(dearness(problem, problem.tensors[t].bytes, copies[t]));
+    copy_overhead_.push_back(copy_overhead(problem, problem.tensors[t].bytes, copies[t]));
   begin_.push_back(0);
   for (const bounds::BoundKernel& kernel : problem.kernels) begin_.push_back(begin_.back() + kernel.fast);
   // Fast memory at a price that only what has to be there pays.
   std::fill(own_.operand.begin(), own_.operand.end(), 0.0);
-  for (std::uint32_t m = 0; m < problem.moments(); ++m) priced_.until[m + 1] = priced_.until[m] + kFull;
+  for (std::uint32_t m = 0; m < problem.moments(); ++m)
+    unit_costs_.until[m + 1] = unit_costs_.until[m] + kFull;
   for (std::size_t t = 0; t < paths_.size(); ++t) {
-    paths_[t] = finder_.cheapest(problem.tensors[t], own_, priced_, bounds::Again::no);
+    paths_[t] = finder_.cheapest(problem.tensors[t], own_, unit_costs_, bounds::Recompute::no);
     take(t, 1);
   }
 }
@@ -106,33 +107,33 @@ void Placement::take(std::size_t t, double sign) {
   bounds::follow(problem_, tensor, paths_[t], taker);
 }
 
-void Placement::sweep(const Prices& prices, Trust trust, Order by, SplitMix& random, double least) {
+void Placement::sweep(const Multipliers& multipliers, Trust trust, Order by, SplitMix& random, double least) {
   std::vector<std::size_t> order;
   for (std::size_t t = 0; t < paths_.size(); ++t) {
     if (problem_.tensors[t].bytes >= least) order.push_back(t);
   }
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    if (dearness_[a] != dearness_[b]) return dearness_[a] > dearness_[b];
+    if (copy_overhead_[a] != copy_overhead_[b]) return copy_overhead_[a] > copy_overhead_[b];
     return by == Order::largest_first && problem_.tensors[a].bytes > problem_.tensors[b].bytes;
   });
-  for (const std::size_t t : order) choose(t, prices, trust);
+  for (const std::size_t t : order) choose(t, multipliers, trust);
 }
 
-void Placement::choose(std::size_t t, const Prices& prices, Trust trust) {
+void Placement::choose(std::size_t t, const Multipliers& multipliers, Trust trust) {
   take(t, -1);
-  settle(t, prices, trust);
+  settle(t, multipliers, trust);
 }
 
-void Placement::settle(std::size_t t, const Prices& prices, Trust trust) {
+void Placement::settle(std::size_t t, const Multipliers& multipliers, Trust trust) {
   const BoundTensor& tensor = problem_.tensors[t];
-  price_memory(tensor, prices, trust.memory);
-  price_links(t, prices, trust.link);
+  price_memory(tensor, multipliers, trust.memory);
+  price_links(t, multipliers, trust.link);
   price_operands(tensor);
-  if (hides_) priced_.pace = {begin_, copies_[t].out, copies_[t].in};
-  const bounds::TensorPath& path = finder_.cheapest(tensor, own_, priced_, bounds::Again::no);
-  const double pinned = priced_.hold(0, problem_.moments()) * tensor.bytes;
-  pinned_[t] = tensor.persistent && pinned <= path.price;
+  if (hides_) unit_costs_.pace = {begin_, copies_[t].out, copies_[t].in};
+  const bounds::TensorPath& path = finder_.cheapest(tensor, own_, unit_costs_, bounds::Recompute::no);
+  const double pinned = unit_costs_.hold(0, problem_.moments()) * tensor.bytes;
+  pinned_[t] = tensor.persistent && pinned <= path.cost;
   paths_[t] = path;
   take(t, 1);
 }
@@ -202,7 +203,7 @@ void Placement::exchange(std::uint64_t attempts, SplitMix& random) {
 
 /// All give up what they have before the first chooses.
 void Placement::try_again(const std::vector<std::size_t>& some) {
-  const Prices none(problem_);
+  const Multipliers none(problem_);
   const double cost_before = cost();
   std::vector<std::pair<bounds::TensorPath, bool>> before;
   for (const std::size_t t : some) {
@@ -220,11 +221,12 @@ void Placement::try_again(const std::vector<std::size_t>& some) {
 }
 
 /// At the moments of its life.
-void Placement::price_memory(const BoundTensor& tensor, const Prices& prices, double trust) {
+void Placement::price_memory(const BoundTensor& tensor, const Multipliers& multipliers, double trust) {
   const auto [first, end] = life(tensor);
   const double room = capacity_ - tensor.bytes;
   for (std::uint32_t m = first; m < end; ++m) {
-    priced_.until[m + 1] = priced_.until[m] + (used_[m] > room ? kFull : trust * prices.memory[m]);
+    unit_costs_.until[m + 1] =
+        unit_costs_.until[m] + (used_[m] > room ? kFull : trust * multipliers.memory[m]);
   }
 }
 
@@ -236,11 +238,11 @@ double Placement::exposed(std::uint32_t block) const {
       {0.0, out_busy_[block] - kernels_[block], in_busy_[block] - kernels_[block], shared - kernels_[block]});
 }
 
-void Placement::price_links(std::size_t t, const Prices& prices, double trust) {
+void Placement::price_links(std::size_t t, const Multipliers& multipliers, double trust) {
   if (!problem_.linked) return;
   const double bytes = problem_.tensors[t].bytes;
   for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
-    const double before = exposed(b), weight = prices.weight(problem_, b, bounds::Part::run);
+    const double before = exposed(b), weight = multipliers.weight(problem_, b, bounds::Part::run);
     const auto price = [&](std::vector<double>& busy, double share, const bounds::Direction& way,
                            double seconds) {
       const double slowed = lost(way, seconds);
@@ -251,10 +253,10 @@ void Placement::price_links(std::size_t t, const Prices& prices, double trust) {
       kernels_[b] -= slowed;
       return std::max(more, trust * (share * seconds + (1 - weight) * slowed)) / bytes;
     };
-    priced_.out[b] = price(out_busy_, prices.out[b], problem_.out, copies_[t].out);
-    priced_.in[b] = price(in_busy_, prices.in[b], problem_.in, copies_[t].in);
-    priced_.pause_out[b] = hides_ ? copies_[t].out / bytes : priced_.out[b];
-    priced_.pause_in[b] = hides_ ? copies_[t].in / bytes : priced_.in[b];
+    unit_costs_.out[b] = price(out_busy_, multipliers.out[b], problem_.out, copies_[t].out);
+    unit_costs_.in[b] = price(in_busy_, multipliers.in[b], problem_.in, copies_[t].in);
+    unit_costs_.pause_out[b] = hides_ ? copies_[t].out / bytes : unit_costs_.out[b];
+    unit_costs_.pause_in[b] = hides_ ? copies_[t].in / bytes : unit_costs_.in[b];
   }
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/random.hpp"
-#include "plan/bound_prices.hpp"
+#include "bounds/relaxation.hpp"
 
 namespace terrace::best {
 
@@ -34,7 +34,8 @@ class Placement {
   Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity);
 
   /// Every tensor of so many bytes chooses anew; of one size in random order.
-  void sweep(const bounds::Prices& prices, Trust trust, Order order, SplitMix& random, double least = 0);
+  void sweep(const bounds::Multipliers& multipliers, Trust trust, Order order, SplitMix& random,
+             double least = 0);
 
   /// Seconds of the step, as far as blocks of it tell, and what does not fit at a price above all.
   double cost() const;
@@ -47,12 +48,12 @@ class Placement {
 
  private:
   struct Taker;
-  void choose(std::size_t tensor, const bounds::Prices& prices, Trust trust);
-  void settle(std::size_t tensor, const bounds::Prices& prices, Trust trust);
+  void choose(std::size_t tensor, const bounds::Multipliers& multipliers, Trust trust);
+  void settle(std::size_t tensor, const bounds::Multipliers& multipliers, Trust trust);
   void take(std::size_t tensor, double sign);
   std::pair<std::uint32_t, std::uint32_t> life(const bounds::BoundTensor& tensor) const;
-  void price_memory(const bounds::BoundTensor& tensor, const bounds::Prices& prices, double trust);
-  void price_links(std::size_t tensor, const bounds::Prices& prices, double trust);
+  void price_memory(const bounds::BoundTensor& tensor, const bounds::Multipliers& multipliers, double trust);
+  void price_links(std::size_t tensor, const bounds::Multipliers& multipliers, double trust);
   void price_operands(const bounds::BoundTensor& tensor);
   double exposed(std::uint32_t block) const;
   void wait(const bounds::When& when, double seconds);
@@ -68,11 +69,11 @@ class Placement {
   /// they wait for: then how long copies take compared with kernels tells nothing.
   bool hides_;
   bounds::Paths finder_;
-  bounds::Prices own_;     ///< of operands
-  bounds::Priced priced_;  ///< of the tensor that chooses
+  bounds::Multipliers own_;       ///< of operands
+  bounds::UnitCosts unit_costs_;  ///< of the tensor that chooses
   std::vector<bounds::TensorPath> paths_;
   std::vector<bool> pinned_;
-  std::vector<int> dearness_;                         ///< by tensor: of its copies, for a byte
+  std::vector<int> copy_overhead_;                    ///< by tensor: of its copies, for a byte
   std::vector<std::uint32_t> kernel_of_;              ///< by operand
   std::vector<double> used_;                          ///< by moment: bytes of fast memory
   std::vector<double> lost_;                          ///< by moment: seconds of slower operands and waiting

@@ -32,12 +32,12 @@ class UnequalCuts {
     for (std::uint32_t v = 0; v < visits.all.size(); ++v) {
       const Visit& visit = visits.all[v];
       const Unit& unit = units.all[visit.unit];
-      if (schedule.in_place[v] || !unit.home || visit.first == view.kernels()) continue;
+      if (schedule.in_place[v] || !unit.backing_tier || visit.first == view.kernels()) continue;
       if (!is_fetched(units, visits, schedule, v)) continue;
       const std::uint32_t before =
           visit.previous == kNever ? 0 : view.lifetimes.layer_step({visits.all[visit.previous].last}) + 1;
       fetches_[view.lifetimes.layer_step({visit.first})].push_back(
-          {before, view.request.machine.link(*unit.home, {0})->time(unit.size)});
+          {before, view.request.machine.link(*unit.backing_tier, {0})->time(unit.size)});
     }
   }
 

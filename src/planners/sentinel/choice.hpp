@@ -1,7 +1,7 @@
 // Chooses migration intervals from the profile, without running a step.
 #pragma once
 
-#include "planners/sentinel/schedule.hpp"
+#include "planners/sentinel/scheduler.hpp"
 
 namespace terrace::sentinel {
 

@@ -14,21 +14,15 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 
+#include "migration/migration_rules.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace::sentinel {
 
-enum class LateRule { wait, leave, predicted };
-enum class FetchOrder { accesses, use };
-
-/// Case 3 of 002 section 4.4.4: a migration is not finished when its interval begins.
-struct IntervalEnd {
-  LateRule rule = LateRule::predicted;
-  std::set<std::uint32_t> leaving;  ///< intervals that leave although the rule says wait
-  LateRule of(std::uint32_t interval) const { return leaving.count(interval) > 0 ? LateRule::leave : rule; }
-};
+using migration::FetchOrder;
+using migration::IntervalEnd;
+using migration::LateRule;
 
 struct Options {
   std::uint32_t interval = 0;  ///< layers; 0: from the profile

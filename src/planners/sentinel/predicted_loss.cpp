@@ -1,7 +1,7 @@
 // What a schedule costs, from the profile alone.
 #include <algorithm>
 
-#include "planners/sentinel/schedule.hpp"
+#include "planners/sentinel/scheduler.hpp"
 
 namespace terrace::sentinel {
 namespace {
@@ -17,9 +17,9 @@ Seconds exposed(const StepView& view, const Units& units, const Visits& visits, 
     Seconds arrived = from;
     for (std::uint32_t v = visits.begin[i]; v < visits.begin[i + 1]; ++v) {
       const Unit& unit = units.all[visits.all[v].unit];
-      if (schedule.in_place[v] || !unit.home || !is_fetched(units, visits, schedule, v)) continue;
-      Seconds& link = busy[unit.home->index];
-      link = std::max(link, from) + view.request.machine.link(*unit.home, {0})->time(unit.size);
+      if (schedule.in_place[v] || !unit.backing_tier || !is_fetched(units, visits, schedule, v)) continue;
+      Seconds& link = busy[unit.backing_tier->index];
+      link = std::max(link, from) + view.request.machine.link(*unit.backing_tier, {0})->time(unit.size);
       arrived = std::max(arrived, link);
     }
     late += std::max(Seconds{0}, arrived - (begins[i] + late));
@@ -34,8 +34,8 @@ Seconds slowed_by_copies(const StepView& view, const Units& units, const Visits&
   Seconds lost{0};
   for (std::uint32_t v = 0; v < visits.all.size(); ++v) {
     const Unit& unit = units.all[visits.all[v].unit];
-    if (schedule.in_place[v] || !unit.home || !is_fetched(units, visits, schedule, v)) continue;
-    const Link &in = *machine.link(*unit.home, {0}), &out = *machine.link({0}, *unit.home);
+    if (schedule.in_place[v] || !unit.backing_tier || !is_fetched(units, visits, schedule, v)) continue;
+    const Link &in = *machine.link(*unit.backing_tier, {0}), &out = *machine.link({0}, *unit.backing_tier);
     lost += in.compute_loss * in.time(unit.size);
     if (visits.all[v].previous != kNever) lost += out.compute_loss * out.time(unit.size);
   }

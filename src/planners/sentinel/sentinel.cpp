@@ -4,12 +4,16 @@
 
 #include <algorithm>
 
-#include "planners/fit.hpp"
+#include "migration/fit.hpp"
 #include "planners/sentinel/choice.hpp"
+#include "planners/sentinel/options.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
 namespace sentinel {
+
+using migration::MigrationWriter;
+
 namespace {
 
 constexpr std::size_t kLargeGraph = 1500;

@@ -2,7 +2,7 @@
 // intervals of layers, ahead of its use. What each rule of the papers became: docs/planners/sentinel.md.
 #pragma once
 
-#include "planners/sentinel/migration_writer.hpp"
+#include "migration/migration_writer.hpp"
 
 namespace terrace {
 
@@ -11,6 +11,9 @@ namespace terrace {
 Result<Plan> plan_sentinel(const PlanRequest& request);
 
 namespace sentinel {
+
+using migration::Case;
+using migration::Cuts;
 
 /// The intervals that the planner takes for a request, and how each begins with the answer that the option
 /// `end` gives. Those whose kernels wait where `end` is `wait` are for a Trial.

@@ -1,0 +1,279 @@
+// What no plan can beat: proofs, in the machine's model of itself.
+//
+// Two proofs, of which the greater counts. By prices (bound_prices.hpp), for any machine; and, where kernels
+// can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands, and what is needed later
+// and does not fit beside them is in a slower tier. It was written there between the step's start and p
+// (unless the slower copy is from the step before) and is read back between p and the step's end, so both
+// parts of the step take at least their kernels and at least their transfers. While a link is busy kernels
+// lose a share of their speed, and if none runs they lose all: that share of the transfers' time is added to
+// the kernels'. What is computed again instead takes at least its share of the kernel that wrote it.
+#include <algorithm>
+#include <numeric>
+#include <span>
+
+#include "bounds/ascent.hpp"
+#include "graph/variant.hpp"
+#include "plan/region_size.hpp"
+#include "plan/step_uses.hpp"
+#include "terrace/bounds.hpp"
+
+namespace terrace {
+namespace {
+
+bool may_run_elsewhere(const Machine& machine) {
+  return std::any_of(machine.tiers.begin() + 1, machine.tiers.end(),
+                     [](const MachineTier& tier) { return tier.addressable; });
+}
+
+/// The best that all links in one direction could do together.
+struct Way {
+  double rate = 0;  ///< bytes per second
+  double loss = 1;  ///< share of the kernels' speed that is lost at least while any is busy
+
+  Way(const Machine& machine, bool out) {
+    for (const Link& link : machine.links) {
+      if ((out ? link.from : link.to) != TierId{0}) continue;
+      double fastest = 0;
+      for (const SizedRate& sized : link.rates) fastest = std::max(fastest, sized.rate.value);
+      rate += fastest;
+      loss = std::min(loss, link.compute_loss);
+    }
+  }
+  Seconds busy(double bytes) const { return Seconds{std::max(bytes, 0.0) / rate}; }
+  /// Kernels that take this long alone, while so much is moved.
+  Seconds least(Seconds kernels, double bytes) const {
+    return std::max(busy(bytes), kernels + loss * busy(bytes));
+  }
+};
+
+/// A value between two kernels that use it: a tensor's contents over a stretch in which nobody touches them.
+struct Span {
+  std::uint32_t first, last;  ///< kernels in between
+  double bytes;
+  bool reads;               ///< it is read after that
+  bool written;             ///< it was made within the step
+  double seconds_per_byte;  ///< of the kernel that made it; negative: it cannot be made again
+};
+
+class Spans {
+ public:
+  Spans(const PlanRequest& request, const KernelClock& clock) : uses_(request.graph) {
+    const Graph& graph = request.graph;
+    std::vector<std::uint32_t> writer(graph.tensors.size(), kNever);
+    for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) begin(graph, {i});
+    for (std::uint32_t k = 0; k <= uses_.kernels(); ++k) {
+      for (const Use& use : uses_.of(k)) {
+        if (use.writes) writer[use.tensor.index] = k;
+        const Tensor& tensor = graph[use.tensor];
+        const bool kept = use.next == kNever && tensor.persistent;
+        if (!kept && !(use.next != kNever && use.next_reads)) continue;
+        const std::uint32_t made = writer[use.tensor.index], next = kept ? uses_.kernels() : use.next;
+        const auto bytes = static_cast<double>(tensor.bytes.count);
+        const bool again = made != kNever && made < uses_.kernels();
+        add({k + 1, next - 1, bytes, !kept, made != kNever || !tensor.persistent,
+             again ? seconds_per_byte(graph, clock, {made}) : -1});
+      }
+    }
+  }
+
+  const std::vector<Span>& all() const { return spans_; }
+
+ private:
+  /// One run makes all outputs of a kernel.
+  static double seconds_per_byte(const Graph& graph, const KernelClock& clock, KernelId made) {
+    double bytes = 0;
+    for (const Operand& output : graph[made].outputs)
+      bytes += static_cast<double>(graph[output.tensor].bytes.count);
+    return clock.fast(made).count() / std::max(bytes, 1.0);
+  }
+
+  /// From the step's start.
+  void begin(const Graph& graph, TensorId id) {
+    const std::uint32_t first = uses_.first(id);
+    if (first == kNever || first == 0 || !uses_.first_reads(id)) return;
+    const Tensor& tensor = graph[id];
+    add({0, first - 1, static_cast<double>(tensor.bytes.count), true, is_given(tensor), -1});
+  }
+
+  void add(Span span) {
+    span.last = std::min(span.last, uses_.kernels() - 1);
+    if (span.first <= span.last && uses_.kernels() > 0) spans_.push_back(span);
+  }
+
+  StepUses uses_;
+  std::vector<Span> spans_;
+};
+
+/// What is out of tier 0 during each kernel, at least.
+struct Excess {
+  std::vector<double> out, in;
+};
+
+Excess excess(const PlanRequest& request, const Spans& spans) {
+  const std::size_t kernels = request.graph.kernels.size();
+  Excess excess{std::vector<double>(kernels + 1), std::vector<double>(kernels + 1)};
+  for (const Span& span : spans.all()) {
+    if (span.written) excess.out[span.first] += span.bytes, excess.out[span.last + 1] -= span.bytes;
+    if (span.reads) excess.in[span.first] += span.bytes, excess.in[span.last + 1] -= span.bytes;
+  }
+  std::partial_sum(excess.out.begin(), excess.out.end(), excess.out.begin());
+  std::partial_sum(excess.in.begin(), excess.in.end(), excess.in.begin());
+  const StepUses uses(request.graph);
+  for (std::uint32_t k = 0; k < kernels; ++k) {
+    double room = static_cast<double>(request.budget[0].count);
+    for (const Use& use : uses.of(k)) {
+      if (is_needed(request.graph.kernels[k], use.tensor))
+        room -= static_cast<double>(request.graph[use.tensor].bytes.count);
+    }
+    excess.out[k] -= room;
+    excess.in[k] -= room;
+  }
+  return excess;
+}
+
+/// A step seen from kernel p.
+struct View {
+  Seconds before, kernel, after;
+  double out, in;  ///< bytes
+
+  Seconds least(const Way& to, const Way& from, double again) const {
+    return to.least(before, out - again) + kernel + from.least(after, in - again);
+  }
+};
+
+/// The least time in which so many bytes can be computed again: the cheapest first, fractions allowed.
+class Recomputing {
+ public:
+  Recomputing(const Spans& spans, std::uint32_t p) {
+    std::vector<const Span*> order;
+    for (const Span& span : spans.all()) {
+      if (span.first <= p && p <= span.last && span.seconds_per_byte >= 0) order.push_back(&span);
+    }
+    std::sort(order.begin(), order.end(),
+              [](const Span* a, const Span* b) { return a->seconds_per_byte < b->seconds_per_byte; });
+    for (const Span* span : order) {
+      bytes_.push_back(bytes_.back() + span->bytes);
+      seconds_.push_back(seconds_.back() + span->bytes * span->seconds_per_byte);
+    }
+  }
+
+  const std::vector<double>& corners() const { return bytes_; }
+  double most() const { return bytes_.back(); }
+  /// pre: 0 <= bytes <= most()
+  Seconds time(double bytes) const {
+    const auto i =
+        static_cast<std::size_t>(std::lower_bound(bytes_.begin(), bytes_.end(), bytes) - bytes_.begin());
+    if (i == 0) return Seconds{0};
+    const double share = (bytes - bytes_[i - 1]) / (bytes_[i] - bytes_[i - 1]);
+    return Seconds{seconds_[i - 1] + share * (seconds_[i] - seconds_[i - 1])};
+  }
+
+ private:
+  std::vector<double> bytes_{0}, seconds_{0};
+};
+
+/// Both parts of the sum are convex and made of straight pieces, so the least is at a corner of either.
+Seconds with_recomputing(const View& view, const Way& out, const Way& in, const Recomputing& again) {
+  std::vector<double> corners = again.corners();
+  const auto corner_of = [&](const Way& way, Seconds kernels, double bytes) {
+    corners.push_back(bytes);
+    corners.push_back(bytes - kernels.count() * way.rate / std::max(1 - way.loss, 1e-9));
+  };
+  corner_of(out, view.before, view.out);
+  corner_of(in, view.after, view.in);
+  Seconds least = view.least(out, in, 0);
+  for (const double bytes : corners) {
+    if (bytes < 0 || bytes > again.most()) continue;
+    least = std::min(least, again.time(bytes) + view.least(out, in, bytes));
+  }
+  return least;
+}
+
+}  // namespace
+
+LeastBudget least_budget(const Graph& graph, const Machine& machine) {
+  if (may_run_elsewhere(machine)) return {};
+  const auto size = [&](TensorId tensor) { return region_size(graph[tensor], machine.tiers[0]); };
+  const StepUses uses(graph);
+  // Inputs are filled before the step and have their places again after it, beside the results; a result that
+  // is kept from step to step is at hand after every step.
+  std::vector<bool> kept(graph.tensors.size());
+  LeastBudget least;
+  Bytes always{};
+  for (const Use& use : uses.of(uses.kernels())) {
+    least.bytes += size(use.tensor);
+    kept[use.tensor.index] = graph[use.tensor].persistent || graph[use.tensor].kind == TensorKind::input;
+    if (kept[use.tensor.index]) always += size(use.tensor);
+  }
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    const Tensor& tensor = graph.tensors[i];
+    if (is_given(tensor) && !kept[i]) least.bytes += size({i});
+  }
+  for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
+    Bytes bytes = always;
+    for (const Use& use : uses.of(k)) {
+      if (!kept[use.tensor.index] && is_needed(graph.kernels[k], use.tensor)) bytes += size(use.tensor);
+    }
+    if (bytes > least.bytes) least = {bytes, {k}};
+  }
+  return least;
+}
+
+namespace {
+
+/// What cannot stay has to cross the links: where no kernel can use slower memory.
+void add_views(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
+  constexpr std::size_t kLookedAt = 16;  // kernels for which recomputing is considered: any number is valid
+  const Way out(request.machine, true), in(request.machine, false);
+  if (may_run_elsewhere(request.machine) || out.rate == 0 || in.rate == 0) return;
+  const Spans spans(request, clock);
+  const Excess missing = excess(request, spans);
+  std::vector<std::pair<Seconds, std::uint32_t>> order;
+  std::vector<View> views;
+  Seconds before{0};
+  for (std::uint32_t k = 0; k < request.graph.kernels.size(); ++k) {
+    const Seconds kernel = clock.fast({k});
+    views.push_back({before, kernel, bound.compute - before - kernel, missing.out[k], missing.in[k]});
+    order.emplace_back(views[k].least(out, in, 0), k);
+    bound.transfer = std::max(bound.transfer, out.busy(missing.out[k]) + in.busy(missing.in[k]));
+    before += kernel;
+  }
+  std::sort(order.rbegin(), order.rend());
+  if (!order.empty()) bound.moving = std::max(bound.moving, order[0].first);
+  for (const auto& [time, k] : std::span(order).first(std::min(order.size(), kLookedAt))) {
+    bound.step = std::max(bound.step, with_recomputing(views[k], out, in, Recomputing(spans, k)));
+  }
+}
+
+/// Any number of blocks and of steps is valid.
+void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
+  constexpr std::uint64_t kWork = 2'000'000, kLeast = 20, kMost = 300;  // uses of tensors, bounds
+  constexpr std::size_t kSmall = 200;                                   // kernels
+  constexpr std::uint32_t kManyBlocks = 4 * bounds::kBlocks;
+  const bool small = request.graph.kernels.size() <= kSmall;
+  const bounds::Problem problem(request, clock, small ? kManyBlocks : bounds::kBlocks);
+  const std::uint64_t steps =
+      std::clamp(kWork / std::max<std::uint64_t>(problem.uses.size(), 1), kLeast, kMost);
+  bounds::Ascent any(problem, bounds::Recompute::yes), once(problem, bounds::Recompute::no);
+  any.climb(steps);
+  if (steps > kLeast) {
+    once.climb(steps / 2);
+  } else {
+    once.climb_from(any, kLeast / 4);
+  }
+  bound.step = std::max(bound.step, Seconds{any.bound()});
+  bound.moving = std::max({bound.moving, bound.step, Seconds{once.bound()}});
+}
+
+}  // namespace
+
+Bound step_bound(const PlanRequest& request) {
+  const KernelClock clock(request.graph, request.machine, request.profile);
+  const Seconds compute = clock.fast_step();
+  Bound bound{compute, compute, compute, Seconds{0}};
+  add_views(request, clock, bound);
+  add_prices(request, clock, bound);
+  return bound;
+}
+
+}  // namespace terrace

@@ -1,0 +1,42 @@
+// How long the links of fast memory are busy, by an estimate that writers of plans keep: transfers of a lane
+// go one after the other, and kernels beside them are slower.
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "terrace/machine.hpp"
+
+namespace terrace::migration {
+
+class BusyLinks {
+ public:
+  /// Borrows the machine.
+  explicit BusyLinks(const Machine& machine) : machine_(machine), lanes_(2 * machine.tiers.size()) {}
+
+  /// When all that was started before is done.
+  Seconds free_at(TierId from, TierId to) const { return lanes_[lane(from, to)].free_at; }
+  /// When a transfer would be done that is started now.
+  Seconds end_of(TierId from, TierId to, Bytes size, Seconds now) const;
+  /// Starts one. Returns when it is done.
+  Seconds start(TierId from, TierId to, Bytes size, Seconds now);
+  /// When a kernel is done that starts now and takes so long alone. pre: no earlier than those before
+  Seconds end_of_kernel(Seconds alone, Seconds now);
+
+ private:
+  struct Transfer {
+    Seconds end;
+    double loss;  ///< of the kernels' speed
+  };
+  /// A link, or both of a pair that cannot work at once.
+  struct Lane {
+    Seconds free_at{0};
+    std::deque<Transfer> transfers = {};  ///< without a pause between them
+  };
+  std::size_t lane(TierId from, TierId to) const;
+
+  const Machine& machine_;
+  std::vector<Lane> lanes_;  ///< two of each tier: out and in
+};
+
+}  // namespace terrace::migration

@@ -1,0 +1,106 @@
+// Writes a plan instruction by instruction, without offsets; they are packed when it is finished.
+//
+// Knows which regions exist, so that planners only say what should happen. Tensors leave tier 0 for the first
+// slower tier that has room and links both ways: their spill tier.
+//
+//   block      what is packed as one: the regions in one tier of tensors that lie side by side, from the
+//              first that is made to the last that is freed. Most tensors are alone in theirs
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "plan/packing.hpp"
+#include "terrace/plan_request.hpp"
+
+namespace terrace {
+
+/// Enough to come within a percent or two, in a fraction of a second.
+constexpr PackingEffort kPlanEffort{2'000'000};
+
+/// A finished plan and how much of every tier its regions take where they were packed: the plan is one only
+/// where that fits the budget.
+struct Draft {
+  Plan plan;
+  std::vector<Bytes> needed;
+};
+
+class PlanWriter {
+ public:
+  PlanWriter(const PlanRequest& request, std::string planner);
+
+  /// Their regions lie side by side in this order in every tier, and the room of all is taken while one of
+  /// them is there. pre: none has a region yet or is in another group; none is given
+  void keep_together(std::span<const TensorId> tensors);
+
+  bool has(TensorId tensor, TierId tier) const;
+  /// Of the region a tensor takes in a tier.
+  Bytes size(TensorId tensor, TierId tier) const;
+  /// Whether the tier has room for a region of the tensor, and for those it is kept together with.
+  bool has_room(TensorId tensor, TierId tier) const;
+  /// The slower tier where the tensor has a region, else the one where it gets its next. Fails where no tier
+  /// has room: names the bytes.
+  Result<TierId> spill_tier(TensorId tensor);
+
+  void start(TensorId tensor, TierId tier);  ///< pre: no instruction was written yet
+  void alloc(TensorId tensor, TierId tier);
+  /// The region from the start again, where it was. pre: it was freed
+  void restore(TensorId tensor, TierId tier);
+  void free(TensorId tensor, TierId tier);
+  std::uint32_t copy(TensorId tensor, TierId from, TierId to) { return copy(std::vector{tensor}, from, to); }
+  /// As one transfer. pre: they are kept together and follow each other
+  std::uint32_t copy(std::vector<TensorId> tensors, TierId from, TierId to);
+  void wait(std::uint32_t ticket);
+  /// As the variant that is fastest in tier 0.
+  void run(KernelId kernel, std::vector<TierId> tiers);
+  /// The same with all operands in one tier.
+  void run(KernelId kernel, TierId tier);
+  void run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant);
+
+  Draft finish(PackingEffort effort = kPlanEffort);
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  /// One region.
+  struct Stay {
+    TensorId tensor;
+    std::uint32_t instruction;  ///< that makes it; kNone: the start
+    std::uint32_t again;        ///< the alloc that restores it; kNone: none does
+    std::uint32_t block;
+    Bytes within;  ///< where it begins in its block
+  };
+  struct Block {
+    Bytes size;
+    std::uint32_t first, last;  ///< kNone: it outlasts the step
+    bool from_start;            ///< it is there when the step starts
+    bool restored = false;      ///< it is there when the step starts and again when it ends, not in between
+    std::uint32_t regions = 0;  ///< that exist now
+    bool always() const { return from_start && last == kNone; }
+    bool is_final() const { return !from_start && last == kNone; }
+  };
+  std::uint32_t& stay_of(TensorId tensor, TierId tier);
+  std::uint32_t position() const { return static_cast<std::uint32_t>(plan_.instructions.size()) + 1; }
+  Bytes block_size(TensorId tensor, TierId tier) const;
+  bool block_is_open(TensorId tensor, TierId tier) const;
+  std::uint32_t block_for(TensorId tensor, TierId tier, std::uint32_t first, bool from_start);
+  void open(TensorId tensor, TierId tier, std::uint32_t instruction, std::uint32_t first);
+  void place(TierId tier, const std::vector<std::uint64_t>& offsets);
+  Packing pack_together(TierId tier, PackingEffort effort) const;
+  std::optional<Packing> pack_apart(TierId tier, PackingEffort effort) const;
+
+  const PlanRequest& request_;
+  Plan plan_;
+  std::vector<std::uint32_t> open_;         ///< by tensor and tier: the stay, or kNone
+  std::vector<std::vector<Stay>> stays_;    ///< by tier
+  std::vector<std::vector<Block>> blocks_;  ///< by tier
+  std::vector<std::uint32_t> group_;        ///< by tensor, or kNone
+  std::vector<std::vector<TensorId>> groups_;
+  std::vector<std::vector<std::uint32_t>> open_blocks_;  ///< by group and tier, or kNone
+  std::vector<Bytes> live_;                              ///< by tier
+  std::uint32_t tickets_ = 0;
+};
+
+}  // namespace terrace

@@ -1,0 +1,30 @@
+// What a planner decided: for every visit whether the unit is in fast memory or used in its slower home, and
+// for every gap whether it stays in fast memory or leaves. The order of transfers and waiting are for the
+// writer.
+#pragma once
+
+#include <vector>
+
+#include "migration/intervals.hpp"
+#include "migration/occupancy.hpp"
+
+namespace terrace::migration {
+
+struct Schedule {
+  Schedule(const StepView& view, const Visits& visits, const Units& units);
+
+  std::vector<bool> in_place;    ///< by visit
+  std::vector<bool> stays;       ///< by visit: in fast memory until the next one
+  std::vector<bool> from_start;  ///< by unit: in fast memory when the step starts; a persistent one always
+  PlannedOccupancy planned;      ///< of fast memory, with transfers that take no time
+  std::vector<Seconds> slow;     ///< by kernel: what its operands in slower tiers take
+  bool fits = true;              ///< else some kernels' operands exceed the capacity
+};
+
+/// Whether what the unit holds comes from its home for this visit.
+bool is_fetched(const Units& units, const Visits& visits, const Schedule& schedule, std::uint32_t visit);
+/// What using the unit in its home during a visit adds to the kernels' time.
+Seconds slowdown(const StepView& view, const Units& units, const Visit& visit,
+                 const std::vector<Seconds>& slow);
+
+}  // namespace terrace::migration

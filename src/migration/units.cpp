@@ -1,0 +1,193 @@
+#include "migration/units.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "plan/region_size.hpp"
+
+namespace terrace::migration {
+namespace {
+
+/// Beyond this a transfer gains nothing from being larger.
+constexpr Bytes kLarge{1 << 20};
+
+/// Which layers use a tensor: the bit string of 000 section 4.2, as the places of its ones; and whether it is
+/// kept from step to step.
+using Pattern = std::pair<bool, std::vector<std::uint32_t>>;
+
+Pattern pattern_of(const StepView& view, TensorId tensor) {
+  Pattern pattern{view.request.graph[tensor].persistent, {}};
+  for (const KernelId user : view.lifetimes[tensor].users) {
+    const std::uint32_t layer = view.lifetimes.layer_step(user);
+    if (pattern.second.empty() || pattern.second.back() != layer) pattern.second.push_back(layer);
+  }
+  return pattern;
+}
+
+class Grouper {
+ public:
+  Grouper(const StepView& view, Grouping grouping, ShortLived short_lived)
+      : view_(view), graph_(view.request.graph), grouping_(grouping), short_lived_(short_lived) {
+    const std::size_t tensors = graph_.tensors.size();
+    result_.resize(tensors);
+    accesses_.resize(tensors);
+    for (const TensorId result : graph_.results) result_[result.index] = true;
+    count_accesses();
+  }
+
+  Units run() {
+    units_.of.resize(graph_.tensors.size());
+    for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) {
+      if (may_share({i})) {
+        alike_[pattern_of(view_, {i})].push_back({i});
+      } else {
+        add({{i}});
+      }
+    }
+    for (auto& [pattern, tensors] : alike_) add_alike(std::move(tensors));
+    add_touches();
+    choose_backing_tiers();
+    time_touches();
+    return std::move(units_);
+  }
+
+ private:
+  Bytes size(TensorId tensor) const { return region_size(graph_[tensor], view_.request.machine.tiers[0]); }
+
+  bool counts_as_short(TensorId tensor) const {
+    return short_lived_ == ShortLived::apart && is_short_lived(view_, tensor);
+  }
+
+  bool may_share(TensorId tensor) const {
+    return grouping_ == Grouping::on && !counts_as_short(tensor) && !result_[tensor.index] &&
+           !is_given(graph_[tensor]) && graph_[tensor].kind != TensorKind::workspace &&
+           size(tensor) < kLarge && graph_[tensor].bytes.count > 0 && view_.lifetimes[tensor].used;
+  }
+
+  void count_accesses() {
+    for (std::uint32_t k = 0; k < view_.kernels(); ++k) {
+      const Kernel& kernel = graph_.kernels[k];
+      std::size_t operand = 0;
+      for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
+        for (const Operand& one : *operands) accesses_[one.tensor.index] += sweeps(view_, {k}, operand++);
+      }
+      if (kernel.workspace) accesses_[kernel.workspace.index] += sweeps(view_, {k}, operand);
+    }
+  }
+
+  void add(std::vector<TensorId> tensors) {
+    const TensorId first = tensors.front();
+    const Tensor& tensor = graph_[first];
+    Unit unit;
+    unit.persistent = tensor.persistent;
+    unit.given = is_given(tensor);
+    unit.short_lived = counts_as_short(first);
+    unit.fixed = (result_[first.index] && (tensor.persistent || tensor.kind == TensorKind::input)) ||
+                 (tensor.persistent && view_.request.machine.tiers.size() < 2);
+    double all = 0;
+    for (const TensorId member : tensors) {
+      units_.of[member.index] = static_cast<std::uint32_t>(units_.all.size());
+      unit.size += size(member);
+      all += accesses_[member.index] * static_cast<double>(size(member).count);
+    }
+    unit.accesses = unit.size.count > 0 ? all / static_cast<double>(unit.size.count) : 0;
+    unit.tensors = std::move(tensors);
+    units_.all.push_back(std::move(unit));
+  }
+
+  /// Rule 2: by accesses, so that those used alike share a unit where there is more than one.
+  void add_alike(std::vector<TensorId> tensors) {
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [&](TensorId a, TensorId b) { return accesses_[a.index] > accesses_[b.index]; });
+    std::vector<TensorId> together;
+    Bytes bytes{};
+    for (const TensorId tensor : tensors) {
+      if (bytes + size(tensor) > kLarge && !together.empty()) {
+        add(std::exchange(together, {}));
+        bytes = {};
+      }
+      together.push_back(tensor);
+      bytes += size(tensor);
+    }
+    add(std::move(together));
+  }
+
+  void add_touches() {
+    for (std::uint32_t k = 0; k <= view_.kernels(); ++k) {
+      for (const Use& use : view_.uses.of(k)) {
+        std::vector<Touch>& touches = units_.all[units_.of[use.tensor.index]].touches;
+        if (touches.empty() || touches.back().kernel != k) touches.push_back({k});
+      }
+    }
+  }
+
+  /// The nearest slower tier for what is used most; a tier takes no more than it could hold of all at once.
+  void choose_backing_tiers() {
+    const Machine& machine = view_.request.machine;
+    std::vector<std::uint32_t> order(units_.all.size());
+    for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return units_.all[a].accesses > units_.all[b].accesses;
+    });
+    std::vector<Bytes> room = view_.request.budget;
+    for (const std::uint32_t i : order) {
+      Unit& unit = units_.all[i];
+      for (std::uint32_t tier = 1; tier < machine.tiers.size() && !unit.backing_tier; ++tier) {
+        if (!machine.is_linked_both_ways({0}, {tier})) continue;
+        Bytes bytes{};
+        for (const TensorId member : unit.tensors) {
+          bytes += region_size(graph_[member], machine.tiers[tier]);
+        }
+        if (bytes > room[tier]) continue;
+        if (!unit.short_lived) room[tier] -= bytes;
+        unit.backing_tier = TierId{tier};
+        unit.in_place = machine.tiers[tier].addressable;
+      }
+    }
+  }
+
+  void time_touches() {
+    for (std::uint32_t k = 0; k < view_.kernels(); ++k) {
+      const Kernel& kernel = graph_.kernels[k];
+      std::size_t operand = 0;
+      for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
+        for (const Operand& one : *operands) time_touch(k, one.tensor, operand++);
+      }
+      if (kernel.workspace) time_touch(k, kernel.workspace, operand);
+    }
+  }
+
+  void time_touch(std::uint32_t kernel, TensorId tensor, std::size_t operand) {
+    Unit& unit = units_.all[units_.of[tensor.index]];
+    if (!unit.backing_tier) return;
+    const auto touch = std::lower_bound(unit.touches.begin(), unit.touches.end(), kernel,
+                                        [](const Touch& one, std::uint32_t k) { return one.kernel < k; });
+    touch->slow += view_.clock.access({kernel}, operand, *unit.backing_tier);
+  }
+
+  const StepView& view_;
+  const Graph& graph_;
+  Grouping grouping_;
+  ShortLived short_lived_;
+  std::vector<bool> result_;
+  std::vector<double> accesses_;  ///< by tensor, in sweeps
+  std::map<Pattern, std::vector<TensorId>> alike_;
+  Units units_;
+};
+
+}  // namespace
+
+bool is_short_lived(const StepView& view, TensorId tensor) {
+  const Tensor& what = view.request.graph[tensor];
+  const Lifetime& life = view.lifetimes[tensor];
+  if (what.persistent || is_given(what) || !life.used || life.layer_steps() > 1) return false;
+  // A result of the last layer is kept beyond it.
+  const auto& results = view.request.graph.results;
+  return std::find(results.begin(), results.end(), tensor) == results.end();
+}
+
+Units make_units(const StepView& view, Grouping grouping, ShortLived short_lived) {
+  return Grouper(view, grouping, short_lived).run();
+}
+
+}  // namespace terrace::migration

@@ -1,0 +1,48 @@
+// What moves as one: tensors grouped by the layers that use them (002 section 4.4.2).
+//
+//   short-lived   made, used and over within one layer; never moves
+//   long-lived    all others
+//   unit          one tensor, or small ones of a kind that the same layers use; they lie side by side in the
+//                 order of accesses, the most accessed first, and travel as one transfer
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "migration/step_view.hpp"
+
+namespace terrace::migration {
+
+/// A kernel that uses a unit.
+struct Touch {
+  std::uint32_t kernel;
+  Seconds slow{0};  ///< reading and writing it in the unit's home takes so long
+};
+
+struct Unit {
+  std::vector<TensorId> tensors;
+  Bytes size;           ///< of its regions in fast memory
+  double accesses = 0;  ///< of a byte of it in one step, in sweeps
+  bool short_lived = false, persistent = false, given = false;
+  bool fixed = false;  ///< never leaves fast memory
+  std::optional<TierId>
+      backing_tier;            ///< where it is when it is not in fast memory; none: there is no such place
+  bool in_place = false;       ///< kernels can use it there
+  std::vector<Touch> touches;  ///< in order; the step's end is one for results
+};
+
+struct Units {
+  std::vector<Unit> all;
+  std::vector<std::uint32_t> of;  ///< by tensor
+};
+
+enum class Grouping { on, off };
+enum class ShortLived { apart, as_others };
+
+/// With ShortLived::as_others every tensor counts as long-lived.
+Units make_units(const StepView& view, Grouping grouping, ShortLived short_lived);
+
+/// Whether it is made, used and over within one layer.
+bool is_short_lived(const StepView& view, TensorId tensor);
+
+}  // namespace terrace::migration

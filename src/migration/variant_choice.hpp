@@ -1,0 +1,39 @@
+// Which variant of a kernel runs, where that decides what fast memory it takes.
+//
+// A kernel that has variants with a workspace and variants without is planned as one of them: the fastest
+// whose workspace fits beside the operands. All variants give the same bits, so the choice may follow from
+// measured times. Other variants differ in time alone, and planners choose them as they write their plan.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "terrace/plan_request.hpp"
+
+namespace terrace {
+
+/// With all operands in tier 0, of those whose workspace has room in the kernel's. pre: the profile has every
+/// variant of the graph
+std::uint32_t fastest_variant(const Graph& graph, const Profile& profile, KernelId kernel);
+
+class VariantChoice {
+ public:
+  /// `asked` outlives this.
+  explicit VariantChoice(const PlanRequest& asked);
+
+  /// The same with every such kernel as the variant it runs as; borrows from this.
+  PlanRequest request() const;
+  /// From a plan for that request to one for what was asked.
+  void restore(Plan& plan) const;
+
+ private:
+  static constexpr std::uint32_t kAny = ~std::uint32_t{0};
+  void narrow(KernelId kernel, std::uint32_t variant);
+
+  const PlanRequest& asked_;
+  Graph graph_;
+  Profile profile_;
+  std::vector<std::uint32_t> chosen_;  ///< by kernel; kAny: it is planned with all its variants
+};
+
+}  // namespace terrace

@@ -1,0 +1,58 @@
+// Plans along the prices of the bound: where every tensor is, from prices and sweeps (placement.hpp), put
+// into time by Sentinel's writer with every kernel an interval of its own.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "migration/migration_writer.hpp"
+#include "planners/best/placement.hpp"
+
+namespace terrace::best {
+
+/// How much is done for good prices: less where a request is one of many.
+enum class MultiplierEffort { careful, rough };
+
+/// What of the request all its plans share.
+class GuidedPlanning {
+ public:
+  /// `side_by_side`: persistent tensors that are in fast memory from step to step, in this order.
+  explicit GuidedPlanning(const PlanRequest& request, MultiplierEffort pricing = MultiplierEffort::careful,
+                          std::span<const TensorId> side_by_side = {});
+
+  struct Recipe {
+    double reserve = 0;  ///< share of fast memory left to transfers on their way
+    Order order = Order::largest_first;
+    std::uint64_t seed = 0;
+    bool exchanges = true;  ///< tensors that are in each other's way
+  };
+  /// Where the sweeps fit nothing, as `plan_to_fit` says.
+  Result<Plan> plan(const Recipe& recipe) const;
+  /// Fails where the sweeps fit nothing; the draft may still need too much.
+  Result<Draft> draft(const Recipe& recipe) const;
+  /// How many recipes can be tried in moments: fewer of large graphs.
+  std::uint64_t tries(std::uint64_t most) const;
+  const KernelClock& clock() const { return view_.clock; }
+  const StepUses& uses() const { return view_.uses; }
+  const bounds::Problem& problem() const { return problem_; }
+  const bounds::Multipliers& multipliers() const { return multipliers_; }
+
+ private:
+  void time_copies();
+  Result<Draft> draft(Bytes capacity, const Recipe& recipe) const;
+  Placement place(double capacity, const Recipe& recipe) const;
+  migration::Schedule schedule(const Placement& placement) const;
+  void add_unit(std::uint32_t unit, const Placement& placement, migration::Schedule& schedule) const;
+  void book(std::uint32_t unit, migration::Schedule& schedule) const;
+
+  const PlanRequest& request_;
+  migration::StepView view_;
+  migration::Units units_;
+  migration::Visits visits_;
+  bounds::Problem problem_;
+  bounds::Multipliers multipliers_;
+  std::vector<CopyTime> copies_;       ///< by tensor of the problem
+  std::vector<std::uint32_t> number_;  ///< by tensor: its number in the problem, or kNever
+};
+
+}  // namespace terrace::best

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/json_reader.hpp"
+#include "profile/profile_keys.hpp"
+#include "profile/roofline.hpp"
+#include "terrace/profile_json.hpp"
+
+namespace terrace {
+namespace {
+
+std::uint32_t index(const JsonValue& json) {
+  return static_cast<std::uint32_t>(json.integer(0, std::numeric_limits<std::uint32_t>::max()));
+}
+
+double amount(const JsonValue& json) {
+  const double value = json.number();
+  if (value < 0) json.fail(fmt::format("a number not below zero is wanted, not {}", value));
+  return value == 0 ? 0 : value;  // Without its sign zero has one text.
+}
+
+template <class Read>
+auto list(const JsonValue& json, Read read) {
+  std::vector<decltype(read(json))> elements;
+  const std::size_t size = json.size();
+  elements.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) elements.push_back(read(json[i]));
+  return elements;
+}
+
+PlacedTime read_placed(const JsonValue& json) {
+  const std::size_t size = json.size();
+  if (size != 2 && size != 5)
+    json.fail("[[tiers], seconds] or [[tiers], cold, warm, spread, samples] is wanted");
+  PlacedTime placed;
+  placed.tiers = list(json[0], [](const JsonValue& tier) { return TierId{index(tier)}; });
+  placed.cold = placed.warm = Seconds{amount(json[1])};
+  if (size == 2) return placed;
+  placed.warm = Seconds{amount(json[2])};
+  placed.spread = Seconds{amount(json[3])};
+  placed.samples = index(json[4]);
+  return placed;
+}
+
+Accesses read_accesses(const JsonValue& json) {
+  if (json.size() != 3) json.fail("[reads, writes, pages] is wanted");
+  return {amount(json[0]), amount(json[1]),
+          static_cast<std::uint64_t>(json[2].integer(0, std::numeric_limits<std::int64_t>::max()))};
+}
+
+KernelProfile read_kernel(const JsonValue& json) {
+  const JsonObject object(json, profile_keys::kKernel);
+  KernelProfile kernel;
+  kernel.variants = list(object.need("times"), [](const JsonValue& places) { return list(places, read_placed); });
+  if (const auto accesses = object.find("accesses")) kernel.operands = list(*accesses, read_accesses);
+  return kernel;
+}
+
+/// Another format or version may have other keys: those two are looked at first.
+JsonObject open(const JsonValue& json) {
+  if (json.json().is_object()) {
+    const auto format = json.json().find("format");
+    if (format == json.json().end() || *format != profile_keys::kFormat)
+      json.fail(fmt::format("this is no profile: the key 'format' must be '{}'", profile_keys::kFormat));
+    const auto version = json.json().find("version");
+    if (version == json.json().end() || *version != profile_keys::kVersion)
+      json.fail(fmt::format("the key 'version' must be {}, the one this build reads", profile_keys::kVersion));
+  }
+  return {json, profile_keys::kProfile};
+}
+
+Profile read(const JsonValue& json) {
+  const JsonObject object = open(json);
+  return {object.need("graph").text(), object.need("machine").text(), list(object.need("kernels"), read_kernel)};
+}
+
+/// What is wrong with the times of one variant, or an empty text.
+std::string wrong_places(const std::vector<PlacedTime>& places, std::size_t operands, std::size_t tiers) {
+  if (places.empty()) return "a variant has no time";
+  for (const PlacedTime& placed : places) {
+    if (placed.tiers.size() != operands)
+      return fmt::format("a time names {} tiers for {} operands", placed.tiers.size(), operands);
+    for (const TierId tier : placed.tiers) {
+      if (tier.index >= tiers) return fmt::format("a time names tier {} of {}", tier.index, tiers);
+    }
+  }
+  const auto& first = places.front().tiers;
+  const bool in_tier_0 =
+      std::all_of(first.begin(), first.end(), [](TierId tier) { return tier == TierId{0}; });
+  return in_tier_0 ? "" : "the first time of a variant has all operands in tier 0";
+}
+
+std::string wrong_kernel(const KernelProfile& profile, const Kernel& kernel, std::size_t tiers) {
+  const std::size_t operands = operand_count(kernel);
+  if (profile.variants.size() != variant_count(kernel))
+    return fmt::format("there are times of {} variants and not of {}", profile.variants.size(),
+                       variant_count(kernel));
+  for (const auto& places : profile.variants) {
+    if (std::string wrong = wrong_places(places, operands, tiers); !wrong.empty()) return wrong;
+  }
+  if (!profile.operands.empty() && profile.operands.size() != operands)
+    return fmt::format("there are accesses of {} operands and not of {}", profile.operands.size(), operands);
+  return {};
+}
+
+}  // namespace
+
+Result<Profile> profile_from_json(std::string_view text) {
+  try {
+    const nlohmann::json json = parse_json(text);
+    return read({json, ""});
+  } catch (const JsonError& error) {
+    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the profile: {}", error.what())};
+  }
+}
+
+Result<void> validate(const Profile& profile, const Graph& graph, const Machine& machine) {
+  if (profile.kernels.size() != graph.kernels.size()) {
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("the profile has {} kernels and the graph {}", profile.kernels.size(),
+                             graph.kernels.size())};
+  }
+  for (std::size_t i = 0; i < profile.kernels.size(); ++i) {
+    const std::string wrong = wrong_kernel(profile.kernels[i], graph.kernels[i], machine.tiers.size());
+    if (wrong.empty()) continue;
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("the profile of kernel {} does not fit: {}", graph.kernels[i].name, wrong)};
+  }
+  return {};
+}
+
+}  // namespace terrace
