@@ -123,12 +123,14 @@ struct IndexSize {
   std::uint64_t vectors = 0;
   std::uint64_t nodes = 0;  ///< of which one stands for all vectors that are equal
   std::uint64_t promoted = 0;
+  std::uint64_t removed = 0;
   std::size_t dimension = 0;
   Bytes fast_links, fast_elements, fast_ids;
   Bytes slow_links, slow_elements, slow_ids, slow_padding;
+  Bytes marks;             ///< fast memory that says what was removed
   Bytes searchers, cache;  ///< fast memory for searching
 
-  Bytes fast() const { return fast_links + fast_elements + fast_ids + searchers + cache; }
+  Bytes fast() const { return fast_links + fast_elements + fast_ids + marks + searchers + cache; }
   Bytes slow() const { return slow_links + slow_elements + slow_ids + slow_padding; }
 };
 
@@ -181,9 +183,14 @@ class Index {
   Index& operator=(Index&&) noexcept;
   ~Index();
 
-  /// The nearest neighbours of each query, min(k, vectors) of them, the same wherever the index lies. Fails
-  /// on queries of another dimension or without a distance; throws EnvironmentError where the slow part
-  /// fails.
+  /// Leaves a vector out of every answer from now on. It stays in the index and leads searches on their way,
+  /// which look farther the more was removed. Fails on an id of no vector; removing one twice is no error.
+  /// May run beside searches.
+  Result<void> remove(std::uint32_t id);
+
+  /// The nearest neighbours of each query, as many as k and what was not removed allow, the same wherever the
+  /// index lies. Fails on queries of another dimension or without a distance; throws EnvironmentError where
+  /// the slow part fails.
   Result<Neighbours> search(const Vectors& queries, std::size_t k, const SearchOptions& options) const;
 
   /// The fastest setting that keeps both promises for the learning queries, whose exact neighbours `truth`

@@ -30,8 +30,8 @@ Result<void> check_options(const BuildOptions& options) {
 Result<std::uint64_t> promoted_for(const Rows& rows, std::uint64_t twins, const BuildOptions& options) {
   const std::uint64_t nodes = rows.count;
   if (options.fast.count == 0) return std::max<std::uint64_t>(1, nodes / options.links);
-  const Bytes taken =
-      Searcher::size_for(nodes) * options.searchers + options.cache + Bytes{sizeof(Twin)} * twins;
+  const Bytes taken = Searcher::size_for(nodes) * options.searchers + options.cache +
+                      Bytes{sizeof(Twin)} * twins + Marks::size_for(nodes + twins);
   const Bytes rest = options.fast > taken ? options.fast - taken : Bytes{0};
   const std::uint64_t promoted = most_promoted(nodes, options.links, rows.dimension, rest);
   if (promoted > 0) return promoted;
@@ -84,6 +84,7 @@ Result<Index> Index::build(Vectors vectors, const BuildOptions& options, Tier* s
   if (const auto placed = impl->place(graph, rows, slow); !placed) return placed.error();
   impl->fast = make_fast_part(graph, rows);
   impl->fast.twins = std::move(distinct.twins);
+  impl->fast.marks = std::make_unique<Marks>(impl->fast.vectors_held());
   return Index(std::move(impl));
 }
 
@@ -102,6 +103,8 @@ IndexSize Index::size() const {
   size.vectors = impl_->fast.vectors_held();
   size.nodes = impl_->fast.nodes();
   size.promoted = impl_->fast.promoted();
+  size.removed = impl_->fast.marks->count();
+  size.marks = Marks::size_for(size.vectors);
   size.dimension = dimension;
   size.fast_links = fast.links, size.fast_elements = fast.elements,
   size.fast_ids = fast.ids + Bytes{sizeof(Twin)} * impl_->fast.twins.size();
@@ -129,6 +132,13 @@ Result<Neighbours> Index::search(const Vectors& queries, std::size_t k, const Se
     impl_->queries.fetch_add(1, std::memory_order_relaxed);
   }
   return answers;
+}
+
+Result<void> Index::remove(std::uint32_t id) {
+  if (id >= impl_->fast.vectors_held())
+    return refuse(fmt::format("there is no vector {}: the index holds {}", id, impl_->fast.vectors_held()));
+  impl_->fast.marks->mark(id);
+  return {};
 }
 
 SearchStatistics Index::statistics() const { return impl_->statistics(); }

@@ -23,19 +23,22 @@ constexpr const char *kManifest = "manifest.json", *kFast = "fast.bin", *kSlow =
 Error refuse(ErrorCode code, const std::string& sentence) { return {code, sentence}; }
 
 /// The fast part as the file holds it, piece by piece.
-std::vector<std::span<const std::byte>> pieces_of(const FastPart& fast) {
+std::vector<std::span<const std::byte>> pieces_of(const FastPart& fast,
+                                                  const std::vector<std::uint32_t>& removed) {
   std::vector<std::span<const std::byte>> pieces;
   for (std::size_t i = 1; i < fast.links.size(); ++i)
     pieces.push_back(std::as_bytes(std::span(fast.links[i])));
   pieces.push_back(std::as_bytes(std::span(fast.ids)));
   pieces.push_back(std::as_bytes(std::span(fast.vectors)));
   pieces.push_back(std::as_bytes(std::span(fast.twins)));
+  pieces.push_back(std::as_bytes(std::span(removed)));
   std::erase_if(pieces, [](const auto& piece) { return piece.empty(); });
   return pieces;
 }
 
 /// Places for the same, in the same order.
-std::vector<std::span<std::byte>> places_in(FastPart& fast, const Manifest& manifest) {
+std::vector<std::span<std::byte>> places_in(FastPart& fast, std::vector<std::uint32_t>& removed,
+                                            const Manifest& manifest) {
   std::vector<std::span<std::byte>> places;
   if (manifest.layers.empty()) return places;
   fast.links.resize(manifest.layers.size());
@@ -46,14 +49,16 @@ std::vector<std::span<std::byte>> places_in(FastPart& fast, const Manifest& mani
   fast.ids.resize(manifest.layers[1].nodes);
   fast.vectors.resize(manifest.layers[1].nodes * manifest.dimension);
   fast.twins.resize(manifest.twins);
+  removed.resize(manifest.removed);
   places.push_back(std::as_writable_bytes(std::span(fast.ids)));
   places.push_back(std::as_writable_bytes(std::span(fast.vectors)));
   places.push_back(std::as_writable_bytes(std::span(fast.twins)));
+  places.push_back(std::as_writable_bytes(std::span(removed)));
   return places;
 }
 
 /// What no honest index holds, checksums or not.
-const char* fault_in(const FastPart& fast) {
+const char* fault_in(const FastPart& fast, const std::vector<std::uint32_t>& removed) {
   for (std::size_t i = 1; i < fast.links.size(); ++i) {
     const std::uint64_t nodes = fast.layers[i].nodes;
     if (std::any_of(fast.links[i].begin(), fast.links[i].end(),
@@ -62,7 +67,9 @@ const char* fault_in(const FastPart& fast) {
   }
   const std::uint64_t vectors = fast.vectors_held();
   const auto unknown = [&](std::uint32_t id) { return id >= vectors; };
-  if (std::any_of(fast.ids.begin(), fast.ids.end(), unknown)) return "an id of no vector";
+  if (std::any_of(fast.ids.begin(), fast.ids.end(), unknown) ||
+      std::any_of(removed.begin(), removed.end(), unknown))
+    return "an id of no vector";
   if (std::any_of(fast.twins.begin(), fast.twins.end(),
                   [&](const Twin& t) { return unknown(t.id) || unknown(t.other); }))
     return "an id of no vector";
@@ -83,7 +90,8 @@ Result<FastPart> read_fast(const std::filesystem::path& path, const Manifest& ma
   fast.layers = manifest.layers;
   fast.dimension = manifest.dimension;
   fast.distance = distance_function(manifest.metric);
-  auto places = places_in(fast, manifest);
+  std::vector<std::uint32_t> removed;
+  auto places = places_in(fast, removed, manifest);
   auto place = places.begin();
   const auto read =
       read_checked(*file, manifest.fast_checksums, [&](std::uint64_t, std::span<const std::byte> piece) {
@@ -96,9 +104,11 @@ Result<FastPart> read_fast(const std::filesystem::path& path, const Manifest& ma
         }
       });
   if (!read) return read.error();
-  if (const char* fault = fault_in(fast))
+  if (const char* fault = fault_in(fast, removed))
     return refuse(ErrorCode::invalid_argument,
                   fmt::format("{} holds {}: build the index again", path.native(), fault));
+  fast.marks = std::make_unique<Marks>(fast.vectors_held());
+  for (const std::uint32_t id : removed) fast.marks->mark(id);
   return fast;
 }
 
@@ -153,8 +163,9 @@ Result<void> Index::save(const std::filesystem::path& folder) const {
   // From here to the end there is no index in the folder.
   std::filesystem::remove(folder / kManifest, failed);
   const FastPart& fast = impl_->fast;
-  Manifest manifest{impl_->metric, fast.dimension, fast.layers, fast.twins.size(), {}, {}};
-  const auto pieces = pieces_of(fast);
+  const std::vector<std::uint32_t> removed = fast.marks->all();
+  Manifest manifest{impl_->metric, fast.dimension, fast.layers, fast.twins.size(), removed.size(), {}, {}};
+  const auto pieces = pieces_of(fast, removed);
   std::size_t piece = 0;
   auto fast_checksums = write_checked(folder / kFast, manifest.fast_bytes(), [&] {
     return piece < pieces.size() ? pieces[piece++] : std::span<const std::byte>{};

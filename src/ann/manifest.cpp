@@ -36,7 +36,7 @@ std::vector<std::uint32_t> read_checksums(const JsonValue& value, Bytes size) {
 }
 
 Manifest read(const JsonValue& value) {
-  const JsonObject object(value, {"format", "version", "metric", "dimension", "layers", "twins",
+  const JsonObject object(value, {"format", "version", "metric", "dimension", "layers", "twins", "removed",
                                   "fingerprint", "fast_checksums", "slow_checksums"});
   if (object.need("format").text() != kFormat) object.fail("it is no manifest of an index");
   object.need("version").integer(kVersion, kVersion);
@@ -50,6 +50,8 @@ Manifest read(const JsonValue& value) {
   const auto nodes = manifest.layers.empty() ? 0 : static_cast<std::int64_t>(manifest.layers[0].nodes);
   manifest.twins =
       static_cast<std::uint64_t>(object.need("twins").integer(0, nodes == 0 ? 0 : kMostNodes - nodes));
+  manifest.removed = static_cast<std::uint64_t>(
+      object.need("removed").integer(0, nodes + static_cast<std::int64_t>(manifest.twins)));
   manifest.fast_checksums = read_checksums(object.need("fast_checksums"), manifest.fast_bytes());
   manifest.slow_checksums = read_checksums(object.need("slow_checksums"), manifest.slow_bytes());
   if (object.need("fingerprint").text() != manifest.fingerprint())
@@ -60,12 +62,12 @@ Manifest read(const JsonValue& value) {
 }  // namespace
 
 Bytes Manifest::fast_bytes() const {
-  return fast_size(layers, dimension).total() + Bytes{sizeof(Twin)} * twins;
+  return fast_size(layers, dimension).total() + Bytes{sizeof(Twin)} * twins + kIdBytes * removed;
 }
 
 std::string Manifest::fingerprint() const {
   Fingerprint print;
-  print.add(to_string(metric)).add(dimension).add(twins);
+  print.add(to_string(metric)).add(dimension).add(twins).add(removed);
   for (const LayerSize& layer : layers) print.add(layer.nodes).add(layer.links);
   for (const auto* checksums : {&fast_checksums, &slow_checksums}) {
     print.add(checksums->size());
@@ -91,6 +93,7 @@ std::string print_manifest(const Manifest& manifest) {
                                     {"dimension", manifest.dimension},
                                     {"layers", layers},
                                     {"twins", manifest.twins},
+                                    {"removed", manifest.removed},
                                     {"fast_checksums", manifest.fast_checksums},
                                     {"slow_checksums", manifest.slow_checksums}};
   return json.dump(1) + "\n";

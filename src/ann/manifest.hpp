@@ -2,7 +2,7 @@
 // folder without one holds no index.
 //
 //   INDEX/manifest.json   this
-//   INDEX/fast.bin        links of layers 1 and up, ids, vectors of promoted nodes, twins
+//   INDEX/fast.bin        links of layers 1 and up, ids, vectors of promoted nodes, twins, removed ids
 //   INDEX/slow.bin        the slow part as it lies on a disk (layout.hpp)
 #pragma once
 
@@ -22,7 +22,7 @@ struct Manifest {
   Metric metric = Metric::l2;
   std::size_t dimension = 0;
   std::vector<LayerSize> layers;
-  std::uint64_t twins = 0;
+  std::uint64_t twins = 0, removed = 0;
   std::vector<std::uint32_t> fast_checksums, slow_checksums;  ///< of each piece, the last may be shorter
 
   Bytes fast_bytes() const;

@@ -21,19 +21,40 @@ Searcher::Searcher(const FastPart& fast, std::unique_ptr<SlowPart> slow)
     : fast_(fast), slow_(std::move(slow)), visited_(fast.nodes()) {}
 
 std::vector<Neighbour> Searcher::search(const float* query, std::size_t k, const SearchOptions& options) {
-  const std::size_t wanted = std::min<std::uint64_t>(k, fast_.nodes());
+  const std::uint64_t held = fast_.vectors_held(), removed = fast_.marks ? fast_.marks->count() : 0;
+  const std::size_t wanted = std::min<std::uint64_t>(k, held - removed);
   if (wanted == 0) return {};
+  // Among ever more that were removed, as many of the others are to be met.
+  double scale = static_cast<double>(held) / static_cast<double>(held - removed);
+  for (;;) {
+    const auto scaled = [&](std::size_t ef) {
+      return static_cast<std::uint32_t>(
+          std::min(static_cast<double>(fast_.nodes()), std::ceil(static_cast<double>(ef) * scale)));
+    };
+    SearchOptions wider = options;
+    wider.ef1 = scaled(std::max<std::size_t>(options.ef1, 1));
+    if (options.ef0 > 0) wider.ef0 = scaled(std::max<std::size_t>(options.ef0, wanted));
+    const bool all = search_once(query, scaled(wanted), wider);
+    auto found = answer(wanted);
+    // Others may be removed meanwhile: then fewer than were wanted are left, and all were seen.
+    if (found.size() == wanted || all) return found;
+    scale *= 2;
+  }
+}
+
+/// Leaves at least `wanted` nodes in the pool, if there are. Returns whether it holds all there are.
+bool Searcher::search_once(const float* query, std::size_t wanted, const SearchOptions& options) {
   std::uint32_t entry = 0;
   for (std::size_t layer = fast_.layers.size() - 1; layer > 1; --layer) {
     search_fast(query, layer, 1, entry);
     entry = pool_.held().front().id;
   }
-  const std::size_t ef1 = std::max<std::size_t>(options.ef1, 1);
-  search_fast(query, 1, options.ef0 > 0 ? ef1 : std::max(ef1, wanted), entry);
-  if (options.ef0 > 0) search_lowest(query, std::max<std::size_t>(options.ef0, wanted), options);
-  // Links lead from the entry to nearly all nodes, but nobody promised all.
+  search_fast(query, 1, options.ef0 > 0 ? options.ef1 : std::max<std::size_t>(options.ef1, wanted), entry);
+  if (options.ef0 > 0) search_lowest(query, options.ef0, options);
+  // The upper layer alone may have too few; and not every graph had room for the links that lead to all
+  // nodes.
   if (pool_.held().size() < wanted) scan(query, wanted);
-  return answer(k);
+  return pool_.held().size() == fast_.nodes();
 }
 
 void Searcher::search_fast(const float* query, std::size_t layer, std::size_t ef, std::uint32_t entry) {
@@ -153,20 +174,11 @@ void Searcher::scan(const float* query, std::size_t k) {
 }
 
 std::vector<Neighbour> Searcher::answer(std::size_t k) {
-  const auto best = std::span(pool_.held()).first(std::min(k, pool_.held().size()));
-  slow_nodes_.clear();
-  for (const Candidate& one : best) {
-    if (one.id >= fast_.promoted()) slow_nodes_.push_back(one.id);
-  }
-  links_.resize(slow_nodes_.size());
-  slow_->ids(slow_nodes_, links_.data());
-  if (std::any_of(links_.begin(), links_.end(), [&](std::uint32_t id) { return id >= fast_.vectors_held(); }))
-    fail_damaged("an id of no vector");
   std::vector<Neighbour> found;
-  std::size_t slow = 0;
-  for (const Candidate& one : best)
-    found.push_back({one.id >= fast_.promoted() ? links_[slow++] : fast_.ids[one.id], one.distance});
-  add_twins(found);
+  const auto held = std::span<const Candidate>(pool_.held());
+  // Farther ones are asked for their ids only where nearer ones were removed.
+  for (std::size_t first = 0; first < held.size() && found.size() < k; first += k)
+    add_answers(held.subspan(first, std::min(k, held.size() - first)), found);
   std::sort(found.begin(), found.end(), [](const Neighbour& a, const Neighbour& b) {
     return a.distance < b.distance || (a.distance == b.distance && a.id < b.id);
   });
@@ -174,10 +186,30 @@ std::vector<Neighbour> Searcher::answer(std::size_t k) {
   return found;
 }
 
-void Searcher::add_twins(std::vector<Neighbour>& found) const {
+void Searcher::add_answers(std::span<const Candidate> some, std::vector<Neighbour>& found) {
+  slow_nodes_.clear();
+  for (const Candidate& one : some) {
+    if (one.id >= fast_.promoted()) slow_nodes_.push_back(one.id);
+  }
+  links_.resize(slow_nodes_.size());
+  slow_->ids(slow_nodes_, links_.data());
+  if (std::any_of(links_.begin(), links_.end(), [&](std::uint32_t id) { return id >= fast_.vectors_held(); }))
+    fail_damaged("an id of no vector");
+  const std::size_t before = found.size();
+  std::size_t slow = 0;
+  for (const Candidate& one : some)
+    found.push_back({one.id >= fast_.promoted() ? links_[slow++] : fast_.ids[one.id], one.distance});
+  add_twins(before, found);
+  if (!fast_.marks || fast_.marks->count() == 0) return;
+  const auto removed = std::remove_if(found.begin() + static_cast<std::ptrdiff_t>(before), found.end(),
+                                      [&](const Neighbour& one) { return fast_.marks->marked(one.id); });
+  found.erase(removed, found.end());
+}
+
+void Searcher::add_twins(std::size_t from, std::vector<Neighbour>& found) const {
   if (fast_.twins.empty()) return;
   const std::size_t nodes = found.size();
-  for (std::size_t i = 0; i < nodes; ++i) {
+  for (std::size_t i = from; i < nodes; ++i) {
     const Neighbour one = found[i];
     auto twin = std::lower_bound(fast_.twins.begin(), fast_.twins.end(), one.id,
                                  [](const Twin& a, std::uint32_t id) { return a.id < id; });

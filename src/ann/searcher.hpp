@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "ann/marks.hpp"
 #include "ann/pool.hpp"
 #include "ann/slow_part.hpp"
 #include "ann/twins.hpp"
@@ -19,6 +20,7 @@ struct FastPart {
   std::vector<float> vectors;                     ///< of promoted nodes
   std::vector<std::uint32_t> ids;                 ///< of promoted nodes
   std::vector<Twin> twins;
+  std::unique_ptr<Marks> marks;  ///< on vectors that were removed
   std::size_t dimension = 0;
   DistanceFunction distance = nullptr;
 
@@ -42,14 +44,15 @@ class Searcher {
   /// The fast part outlives it.
   Searcher(const FastPart& fast, std::unique_ptr<SlowPart> slow);
 
-  /// min(k, vectors) neighbours. Throws EnvironmentError where the slow part fails; it can be used again
-  /// then. pre: the query is ready for the distance
+  /// min(k, vectors that were not removed) neighbours. Throws EnvironmentError where the slow part fails; it
+  /// can be used again then. pre: the query is ready for the distance
   std::vector<Neighbour> search(const float* query, std::size_t k, const SearchOptions& options);
 
   const SearchCounts& counts() const { return counts_; }
   const SlowCounts& slow_counts() const { return slow_->counts(); }
 
  private:
+  bool search_once(const float* query, std::size_t wanted, const SearchOptions& options);
   void search_fast(const float* query, std::size_t layer, std::size_t ef, std::uint32_t entry);
   void search_lowest(const float* query, std::size_t ef, const SearchOptions& options);
   void search_share(const float* query, std::size_t ef, const SearchOptions& options, std::size_t share,
@@ -58,7 +61,8 @@ class Searcher {
   void measure(const float* query);
   void scan(const float* query, std::size_t k);
   std::vector<Neighbour> answer(std::size_t k);
-  void add_twins(std::vector<Neighbour>& found) const;
+  void add_answers(std::span<const Candidate> some, std::vector<Neighbour>& found);
+  void add_twins(std::size_t from, std::vector<Neighbour>& found) const;
 
   const FastPart& fast_;
   std::unique_ptr<SlowPart> slow_;

@@ -51,6 +51,8 @@ Json size_json(const ann::IndexSize& size) {
   return {{"vectors", size.vectors},
           {"nodes", size.nodes},
           {"promoted", size.promoted},
+          {"removed", size.removed},
+          {"marks_bytes", size.marks.count},
           {"dimension", size.dimension},
           {"fast_bytes", size.fast().count},
           {"slow_bytes", size.slow().count},

@@ -90,6 +90,20 @@ TEST_F(SavedIndex, IsTheSameFileWhenSavedAgain) {
     EXPECT_EQ(contents(path() / name), contents(again / name)) << name;
 }
 
+TEST_F(SavedIndex, RemembersWhatWasRemoved) {
+  Index index = Index::open(path()).value();
+  const std::uint32_t nearest = expected_[0][0].id;
+  ASSERT_TRUE(index.remove(nearest).ok());
+  const Neighbours without = index.search(queries_, 10, kSearch).value();
+  const auto again = folder_.path() / "again";
+  ASSERT_TRUE(index.save(again).ok());
+  const Index opened = Index::open(again, {.placement = Placement::disk}).value();
+  EXPECT_EQ(opened.size().removed, 1U);
+  const Neighbours found = opened.search(queries_, 10, kSearch).value();
+  EXPECT_EQ(found, without);
+  EXPECT_NE(found[0][0].id, nearest);
+}
+
 TEST_F(SavedIndex, OfNothingIsAnIndexToo) {
   const auto empty = folder_.path() / "empty";
   ASSERT_TRUE(Index::build(Vectors{5, {}}, {})->save(empty).ok());
@@ -159,13 +173,13 @@ TEST_F(SavedIndex, OnADiskNeedsItsCache) {
 }
 
 TEST(Manifest, ReadsBackWhatItWrote) {
-  Manifest manifest{Metric::cosine, 3, {{5, 4}, {2, 4}, {1, 2}}, 1, {7}, {9}};
+  Manifest manifest{Metric::cosine, 3, {{5, 4}, {2, 4}, {1, 2}}, 1, 2, {7}, {9}};
   ASSERT_EQ(pieces_in(manifest.fast_bytes()), 1U);
   EXPECT_EQ(parse_manifest(print_manifest(manifest)).value(), manifest);
 }
 
 TEST(Manifest, WithSizesThatDoNotFitIsRefused) {
-  const std::string good = print_manifest({Metric::l2, 3, {{5, 4}, {2, 4}}, 0, {7}, {9}});
+  const std::string good = print_manifest({Metric::l2, 3, {{5, 4}, {2, 4}}, 0, 0, {7}, {9}});
   const auto changed = [&](const std::string& from, const std::string& to) {
     std::string text = good;
     const auto at = text.find(from);
