@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-
 #include <chrono>
 #include <cmath>
 #include <memory>
