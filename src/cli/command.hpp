@@ -33,6 +33,7 @@ inline void expect(const Result<void>& result) {
 struct Interrupted {};
 
 void add_advise(CLI::App& app);
+void add_ann(CLI::App& app);
 void add_calibrate(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_doctor(CLI::App& app);

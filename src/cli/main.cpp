@@ -71,6 +71,7 @@ int run(int argc, char** argv) {
   terrace::cli::add_simulate(app);
   terrace::cli::add_compare(app);
   terrace::cli::add_advise(app);
+  terrace::cli::add_ann(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());

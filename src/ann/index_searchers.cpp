@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "ann/index.hpp"
+
+namespace terrace::ann {
+
+void Index::Impl::GiveBack::operator()(Searcher* searcher) const {
+  {
+    const std::lock_guard lock(impl->mutex_);
+    impl->free_.push_back(searcher);
+  }
+  impl->returned_.notify_one();
+}
+
+Index::Impl::Borrowed Index::Impl::borrow() {
+  std::unique_lock lock(mutex_);
+  if (free_.empty() && all_.size() < searchers_most) {
+    all_.push_back(std::make_unique<Searcher>(fast, open_slow_part()));
+    free_.push_back(all_.back().get());
+  }
+  returned_.wait(lock, [&] { return !free_.empty(); });
+  Searcher* searcher = free_.back();
+  free_.pop_back();
+  return {searcher, GiveBack{this}};
+}
+
+/// Waits until no search runs, for a searcher counts without a lock.
+SearchStatistics Index::Impl::statistics() {
+  std::unique_lock lock(mutex_);
+  returned_.wait(lock, [&] { return free_.size() == all_.size(); });
+  SearchStatistics sum;
+  sum.queries = queries.load(std::memory_order_relaxed);
+  for (const auto& searcher : all_) {
+    const SearchCounts& counts = searcher->counts();
+    const SlowCounts& slow = searcher->slow_counts();
+    sum.fast_distances += counts.fast_distances, sum.slow_distances += counts.slow_distances;
+    sum.fast_hops += counts.fast_hops, sum.slow_hops += counts.slow_hops;
+    sum.slow_bytes += slow.bytes, sum.reads += slow.reads, sum.rounds += slow.rounds, sum.hits += slow.hits;
+  }
+  return sum;
+}
+
+}  // namespace terrace::ann

@@ -1,0 +1,67 @@
+// Where everything of an index lies, to the byte (002 section 3.3.4). Plain data.
+//
+//   fast part   links of layers 1 and up, vectors and ids of promoted nodes
+//   slow part   links of layer 0; vectors and ids of the other nodes, each record beside its links
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ann/graph.hpp"
+#include "terrace/bytes.hpp"
+
+namespace terrace::ann {
+
+inline constexpr Bytes kLinkBytes{sizeof(std::uint32_t)}, kIdBytes{sizeof(std::uint32_t)};
+
+/// The terms of the equations, and the ids, which the equations leave out.
+struct PartSize {
+  Bytes links, elements, ids;
+  Bytes total() const { return links + elements + ids; }
+  bool operator==(const PartSize&) const = default;
+};
+
+/// fast = sum over layers 1.. of N_i x M_i x byte_per_link + N_1 x byte_per_element
+PartSize fast_size(const std::vector<LayerSize>& layers, std::size_t dimension);
+/// slow = N_0 x M_0 x byte_per_link + (N_0 - N_1) x byte_per_element
+PartSize slow_size(const std::vector<LayerSize>& layers, std::size_t dimension);
+
+/// As many promoted nodes as `fast` has room for; zero where there is none for one.
+std::uint64_t most_promoted(std::uint64_t nodes, std::uint32_t links, std::size_t dimension, Bytes fast);
+
+/// Places in the slow part. First come the link lists of promoted nodes, then the records of the others:
+/// links, id, vector. Addressable memory holds them tightly; for a disk none crosses the border of a unit, so
+/// that one read brings it.
+class SlowLayout {
+ public:
+  static constexpr Bytes kUnit{4096};
+
+  /// `blocks`: for a disk.
+  SlowLayout(const std::vector<LayerSize>& layers, std::size_t dimension, bool blocks);
+
+  Bytes list_bytes() const { return kLinkBytes * links_; }
+  Bytes record_bytes() const { return list_bytes() + kIdBytes + Bytes{sizeof(float) * dimension_}; }
+  Bytes id_at() const { return list_bytes(); }
+  Bytes vector_at() const { return list_bytes() + kIdBytes; }
+  std::uint64_t nodes() const { return nodes_; }
+  std::uint64_t promoted() const { return promoted_; }
+  std::uint32_t links() const { return links_; }
+  std::size_t dimension() const { return dimension_; }
+
+  /// What a disk reads at once; tight layouts have none.
+  Bytes unit() const { return unit_; }
+  std::uint64_t units() const { return unit_.count == 0 ? 0 : total().count / unit_.count; }
+  std::uint64_t records_per_unit() const { return unit_ / record_bytes(); }
+  Bytes total() const;
+  /// Where the node's links begin, which is where its record does if it has one. pre: node < nodes()
+  std::uint64_t place(std::uint32_t node) const;
+
+ private:
+  std::uint32_t links_ = 0;
+  std::size_t dimension_ = 0;
+  std::uint64_t nodes_ = 0, promoted_ = 0;
+  Bytes unit_{0};
+  std::uint64_t records_at_ = 0;  // where they begin
+};
+
+}  // namespace terrace::ann

@@ -1,0 +1,193 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "ann/slow_links.hpp"
+#include "ann/slow_part.hpp"
+#include "base/check.hpp"
+#include "tiers/mapping.hpp"
+
+namespace terrace::ann {
+namespace {
+
+constexpr std::uint32_t kNone = 0xFFFFFFFF;
+/// Half of the frames serve one round; fewer would make rounds of too few reads.
+constexpr std::uint64_t kLeastFrames = 32;
+
+/// One unit of the disk in memory.
+struct Frame {
+  std::uint32_t unit = kNone;
+  std::uint32_t round = 0;  ///< the last that used it: it stays until that round is over
+  bool used = false;        ///< since the hand passed (CLOCK)
+  Piece piece = {};         ///< its memory, as requests name it
+};
+
+Bytes unit_table(const SlowLayout& layout) { return Bytes{sizeof(std::uint32_t)} * layout.units(); }
+Bytes frame_bytes(const SlowLayout& layout) { return layout.unit() + Bytes{sizeof(Frame)}; }
+
+std::uint64_t frames_in(const SlowLayout& layout, Bytes cache) {
+  return std::min((cache - unit_table(layout)) / frame_bytes(layout), std::max(layout.units(), kLeastFrames));
+}
+
+class DiskPart final : public SlowPart {
+ public:
+  DiskPart(const SlowLayout& layout, BlockQueue& queue, DistanceFunction distance, Bytes cache,
+           std::string name, std::string path)
+      : layout_(layout),
+        queue_(queue),
+        distance_(distance),
+        name_(std::move(name)),
+        path_(std::move(path)),
+        frame_of_(layout.units(), kNone),
+        frames_(frames_in(layout, cache)),
+        memory_(map_anonymous(layout.unit() * frames_.size(), name_)) {
+    for (std::size_t i = 0; i < frames_.size(); ++i)
+      frames_[i].piece = {memory_.data() + i * layout_.unit().count, layout_.unit().count};
+    queue_.register_memory(memory_.bytes());
+  }
+  ~DiskPart() override { queue_.forget_memory(memory_.bytes()); }
+
+  void links(std::span<const std::uint32_t> nodes, std::vector<std::uint32_t>& out) override {
+    in_rounds(nodes, [&](std::size_t, std::uint32_t node) { append_links(at(node), layout_, node, out); });
+  }
+
+  void distances(const float* query, std::span<const std::uint32_t> nodes, float* out) override {
+    in_rounds(nodes, [&](std::size_t i, std::uint32_t node) {
+      const auto* vector = reinterpret_cast<const float*>(at(node) + layout_.vector_at().count);
+      out[i] = distance_(query, vector, layout_.dimension());
+    });
+  }
+
+  void ids(std::span<const std::uint32_t> nodes, std::uint32_t* out) override {
+    in_rounds(nodes, [&](std::size_t i, std::uint32_t node) {
+      std::memcpy(out + i, at(node) + layout_.id_at().count, sizeof *out);
+    });
+  }
+
+  const SlowCounts& counts() const override { return counts_; }
+
+ private:
+  std::uint32_t unit_of(std::uint32_t node) const {
+    return static_cast<std::uint32_t>(layout_.place(node) / layout_.unit().count);
+  }
+  /// pre: fetched in this round
+  const std::byte* at(std::uint32_t node) const {
+    return frames_[frame_of_[unit_of(node)]].piece.memory + layout_.place(node) % layout_.unit().count;
+  }
+
+  /// Calls `use` with each node, and its position, while its unit is in memory.
+  template <class Use>
+  void in_rounds(std::span<const std::uint32_t> nodes, Use use) {
+    const std::size_t most = frames_.size() / 2;
+    for (std::size_t first = 0; first < nodes.size(); first += most) {
+      const auto some = nodes.subspan(first, std::min(most, nodes.size() - first));
+      fetch(some);
+      for (std::size_t i = 0; i < some.size(); ++i) use(first + i, some[i]);
+    }
+  }
+
+  void fetch(std::span<const std::uint32_t> nodes) {
+    start_round();
+    missing_.clear();
+    for (const std::uint32_t node : nodes) {
+      const std::uint32_t unit = unit_of(node);
+      std::uint32_t& frame = frame_of_[unit];
+      if (frame == kNone) {
+        frame = free_frame();
+        frames_[frame].unit = unit;
+        missing_.push_back(frame);
+      } else {
+        ++counts_.hits;
+      }
+      frames_[frame].round = round_;
+      frames_[frame].used = true;
+    }
+    if (!missing_.empty()) read_missing();
+  }
+
+  void start_round() {
+    if (++round_ != 0) return;
+    for (Frame& frame : frames_) frame.round = 0;
+    round_ = 1;
+  }
+
+  /// A frame that this round does not use: the first that nothing used since the hand passed it last.
+  std::uint32_t free_frame() {
+    for (;;) {
+      hand_ = hand_ + 1 < frames_.size() ? hand_ + 1 : 0;
+      Frame& frame = frames_[hand_];
+      if (frame.round == round_ || std::exchange(frame.used, false)) continue;
+      forget(frame);
+      return hand_;
+    }
+  }
+  void forget(Frame& frame) {
+    if (frame.unit != kNone) frame_of_[frame.unit] = kNone;
+    frame.unit = kNone;
+  }
+
+  void read_missing() {
+    ++counts_.rounds;
+    counts_.reads += missing_.size();
+    counts_.bytes += missing_.size() * layout_.unit().count;
+    std::optional<BlockCompletion> failed;
+    std::size_t asked = 0, answered = 0;
+    while (answered < missing_.size()) {
+      for (; asked < missing_.size() && asked - answered < queue_.depth(); ++asked) submit(missing_[asked]);
+      BlockCompletion done[16];
+      const std::size_t count = queue_.wait(done);
+      for (std::size_t i = 0; i < count; ++i) {
+        if (done[i].result != static_cast<std::int64_t>(layout_.unit().count)) failed = done[i];
+      }
+      answered += count;
+    }
+    if (failed) give_up(*failed);
+  }
+
+  void submit(std::uint32_t number) {
+    const Frame& frame = frames_[number];
+    queue_.submit({Access::read, frame.unit * layout_.unit().count, std::span(&frame.piece, 1), number});
+  }
+
+  /// Nothing of a round that failed is believed.
+  [[noreturn]] void give_up(const BlockCompletion& failed) {
+    const std::uint64_t offset = frames_[failed.tag].unit * layout_.unit().count;
+    for (const std::uint32_t frame : missing_) forget(frames_[frame]);
+    const int cause = failed.result < 0 ? static_cast<int>(-failed.result) : 0;
+    const std::string reason = cause != 0
+                                   ? std::strerror(cause)
+                                   : fmt::format("{} of {} bytes came", failed.result, layout_.unit().count);
+    throw EnvironmentError(
+        fmt::format(
+            "reading the index from {} failed at byte {} ({}): the query has no answer; check the disk",
+            name_, offset, reason),
+        {name_, path_, offset, cause});
+  }
+
+  const SlowLayout layout_;
+  BlockQueue& queue_;
+  const DistanceFunction distance_;
+  const std::string name_, path_;
+  std::vector<std::uint32_t> frame_of_;  // by unit
+  std::vector<Frame> frames_;
+  const Mapping memory_;
+  std::uint32_t round_ = 0, hand_ = 0;
+  std::vector<std::uint32_t> missing_;  // frames whose units are to be read
+  SlowCounts counts_;
+};
+
+}  // namespace
+
+Bytes least_cache(const SlowLayout& layout) {
+  return unit_table(layout) + frame_bytes(layout) * kLeastFrames;
+}
+
+std::unique_ptr<SlowPart> slow_on_disk(const SlowLayout& layout, BlockQueue& queue, DistanceFunction distance,
+                                       Bytes cache, std::string name, std::string path) {
+  check(cache >= least_cache(layout), "the cache of a disk holds at least a round");
+  return std::make_unique<DiskPart>(layout, queue, distance, cache, std::move(name), std::move(path));
+}
+
+}  // namespace terrace::ann

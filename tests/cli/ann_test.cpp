@@ -1,0 +1,88 @@
+// `terrace ann` as a user meets it.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.hpp"
+
+namespace terrace {
+namespace {
+
+using test::Outcome;
+using Json = nlohmann::json;
+
+class AnnCommand : public test::Program {
+ protected:
+  Json json_of(const std::string& arguments) {
+    const Outcome outcome = run(arguments + " --json result.json");
+    EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
+    std::ifstream in(work() / "result.json");
+    return Json::parse(in, nullptr, false);
+  }
+  void make_index(const std::string& more = "") {
+    const std::string kind = " --clusters 10 --intrinsic 6";
+    for (const std::string& command :
+         {"ann data clustered:2k,16 -o data.fbin" + kind,
+          "ann data clustered:50,16 --queries -o queries.npy" + kind,
+          std::string("ann truth data.fbin queries.npy -o truth.ibin"),
+          "ann build data.fbin -o index --m 8 --ef-construction 40 --fast 40% " + more}) {
+      const Outcome outcome = run(command);
+      ASSERT_EQ(outcome.code, 0) << command << "\n" << outcome.err;
+    }
+  }
+};
+
+TEST_F(AnnCommand, LeadsFromVectorsToNeighbours) {
+  make_index();
+  const Json info = json_of("ann info index --check");
+  EXPECT_EQ(info.at("vectors"), 2000);
+  EXPECT_EQ(info.at("metric"), "l2");
+  EXPECT_EQ(info.at("checked"), true);
+  Json before;
+  for (const char* slow : {"memory", "disk", "emulated:4MiB,read=39GB/s,write=13GB/s,latency=300ns"}) {
+    const Json found = json_of(
+        std::string("ann search index queries.npy --truth truth.ibin --ef1 20 --ef0 60 --slow ") + slow);
+    EXPECT_EQ(found.at("queries"), 50);
+    EXPECT_GE(found.at("recall"), 0.95) << slow;
+    EXPECT_EQ(found.at("work_per_query").at("reads") > 0, std::string(slow) == "disk");
+    if (!before.is_null()) {
+      EXPECT_EQ(found.at("work_per_query").at("slow_distances"),
+                before.at("work_per_query").at("slow_distances"));
+    }
+    before = found;
+  }
+  const Json tuned = json_of("ann tune index queries.npy --truth truth.ibin --recall 0.9 --latency 60s");
+  EXPECT_GE(tuned.at("recall"), 0.9);
+}
+
+TEST_F(AnnCommand, PrintsWhatItDid) {
+  make_index();
+  const Outcome info = run("ann info index");
+  for (const char* part : {"vectors      2000 of 16 dimensions", "fast ", "slow ", "metric       l2"})
+    EXPECT_NE(info.out.find(part), std::string::npos) << part << " in\n" << info.out;
+  const Outcome found = run("ann search index queries.npy --truth truth.ibin");
+  for (const char* part :
+       {"queries      50, ", "recall       ", " of the 10 nearest", "distances in fast memory"})
+    EXPECT_NE(found.out.find(part), std::string::npos) << part << " in\n" << found.out;
+}
+
+TEST_F(AnnCommand, RefusesWhatItCannotDo) {
+  expect_complaint("ann", "subcommand is required");
+  expect_complaint("ann build none.fvecs -o index", "cannot read none.fvecs");
+  expect_complaint("ann build data.csv -o index", "data.csv is no file of vectors by its name");
+  expect_complaint("ann info none", "none holds no index");
+  expect_complaint("ann data clustered -o data.fbin", "'clustered' is no recipe");
+  expect_complaint("ann data clustered:0,3 -o data.fbin", "is no recipe");
+  make_index();
+  expect_complaint("ann build data.fbin -o other --metric l3", "there is no metric 'l3'");
+  expect_complaint("ann build data.fbin -o other --fast much", "'much' is no amount of memory");
+  expect_complaint("ann build data.fbin -o other --fast 4KiB", "give it at least");
+  expect_complaint("ann search index data.fbin --truth truth.ibin",
+                   "the neighbours of 50 queries and there are 2000");
+  expect_complaint("ann search index queries.npy --slow fake", "fake");
+  expect_complaint("ann tune index queries.npy --truth truth.ibin --latency 1ns", "the fastest takes");
+}
+
+}  // namespace
+}  // namespace terrace
