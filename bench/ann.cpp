@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Claim: an index of vectors answers at least 1.1 times as many queries as hnswlib in memory, and with its
 // lowest layer on a disk still within a millisecond.
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rival of vector search in memory: hnswlib, from Debian's package libhnswlib-dev.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector search in less than a quarter of the memory: the lowest layer of the index stays on the disk.
 //
 //   nearest_vectors [FOLDER-FOR-THE-INDEX]

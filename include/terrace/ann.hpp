@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vector search when the vectors do not fit in memory: HM-ANN (002 chapter 3) over the tiers of this library.
 //
 //   vectors     rows of floats of one dimension; a vector's id is its row

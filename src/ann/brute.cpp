@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exact neighbours and recall: the oracle that every index is measured with.
 #include <algorithm>
 #include <atomic>

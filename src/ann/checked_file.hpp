@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files with a checksum for each piece: read front to back, every piece is compared before it is used.
 #pragma once
 

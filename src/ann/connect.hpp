@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Insertion keeps links in all directions, not links to all nodes: shrinking may drop the only way to one. A
 // search would never find it. This adds the missing ways.
 #pragma once

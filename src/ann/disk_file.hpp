@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that is read past the page cache, by any number of queues: each thread has one of its own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Made-up vectors whose difficulty is set: a mixture of clusters, each a flat piece of a few dimensions in
 // the full space, some of them far more common than others. The same numbers from the same seed everywhere.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The graph of an index, and building it: HNSW, then HM-ANN's promotion (002 Algorithm 1).
 //
 //   node     a vector in the graph; its number is not its id: `order` says which row of the vectors it is

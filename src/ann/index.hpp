@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What an index owns: its fast part, the bytes of its slow part or the way to them, and its searchers.
 #pragma once
 

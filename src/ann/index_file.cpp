@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saving an index and opening it again.
 #include <fcntl.h>
 #include <fmt/format.h>

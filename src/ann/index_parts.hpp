@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // From a graph and its vectors to the two parts of an index.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Inserts nodes one by one into the layers they belong to: HNSW's insertion, and lines 7 to 19 of HM-ANN's
 // Algorithm 1, which are the same but for the order and the sizes. One thread at a time.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where everything of an index lies, to the byte (002 section 3.3.4). Plain data.
 //
 //   fast part   links of layers 1 and up, vectors and ids of promoted nodes

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The manifest of an index file: what the index is, and the checksums of its parts. It is written last, so a
 // folder without one holds no index.
 //

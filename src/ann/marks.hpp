@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Marks: which vectors were removed. They stay in the graph and lead the way; answers leave them out.
 // Thread-safe: a search sees a mark or not, as if it came before or after it.
 #pragma once

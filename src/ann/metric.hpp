@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Distances between two vectors, for the best instruction set that the processor has. Levels add in different
 // orders, so their results agree to rounding; one level gives the same bits every time. Thread-safe.
 #pragma once

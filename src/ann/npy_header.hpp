@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of numpy's .npy files: a magic number, a version, and a Python dictionary of three keys.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pictures as vectors of their pixels: Fashion-MNIST is fashion-mnist-784 of ann-benchmarks.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pool: the nearest candidates of a beam search, sorted, with a mark on those whose neighbours were looked
 // at. It is Algorithm 3's candidates and result list at once: a candidate that fell out of the results would
 // end the search if it were its turn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Asking the processor for memory before it is needed: a graph walk waits for little else.
 #pragma once
 

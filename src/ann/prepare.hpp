@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What vectors must be before they are compared, and their form for a metric. Plain functions.
 #pragma once
 

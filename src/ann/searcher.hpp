@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Searcher: one thread's search through an index (002 Algorithms 2 and 3).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Links as they lie in the slow part. They may come from a file that others wrote: none is followed unseen.
 #pragma once
 

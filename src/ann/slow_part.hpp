@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // SlowPart: the slow part of an index as one search thread reaches it, in memory or on a disk. Every answer
 // is the same wherever the bytes lie; what differs is counted. One thread at a time.
 #pragma once

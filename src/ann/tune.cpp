@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Choosing how far a search looks, for a latency and a recall (002 section 3.3.3).
 #include <fmt/format.h>
 

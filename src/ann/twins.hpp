@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Twins: vectors that are equal, of which the graph holds one. Equal vectors would fill each other's links
 // and cut themselves off from the rest; an answer names them all.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of vectors, as others write them. Nothing that a file declares is trusted: memory grows with the
 // bytes that are there. Plain functions, thread-safe.
 //

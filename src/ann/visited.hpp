@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which nodes a search has met: one number for each node, that of the search that met it last. Starting a
 // search costs nothing, but for one in 65535, which clears them all.
 #pragma once

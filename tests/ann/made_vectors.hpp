@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vectors for tests: small, seeded, of known shape.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `terrace ann` as a user meets it.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever text is given as the manifest of an index, it is refused with a sentence or printed as it was
 // read.
 #include <cstdint>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whatever bytes are given as a file of vectors, they are refused with a sentence or are whole rows of one
 // dimension. The first byte chooses the format.
 #include <cstdint>
