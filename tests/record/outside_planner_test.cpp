@@ -48,8 +48,8 @@ TEST_F(OutsidePlanner, TheExampleMakesThePlanThatOurLruMakes) {
     const Graph graph = test::small_graph(seed);
     const Profile profile = estimate(graph, record_.machine);
     std::vector<Bytes> budget = record_.budget;
-    for (const std::uint64_t percent : {200U, 300U, 400U, 600U}) {
-      budget[0] = least_budget(graph, record_.machine).bytes / 100 * percent + Bytes{4096};
+    for (const std::uint64_t percent : {40U, 60U, 80U, 95U}) {
+      budget[0] = Lifetimes(graph).peak_bytes() / 100 * percent;
       const PlanRequest asked{graph, record_.machine, profile, budget};
       const Plan ours = make_plan("lru", asked).value();
       const auto made = make_outside_plan(kLru, asked);
