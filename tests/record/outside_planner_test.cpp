@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "record/small_record.hpp"
+#include "terrace/lifetimes.hpp"
 #include "tiers/temporary_folder.hpp"
 
 namespace terrace {
