@@ -26,8 +26,8 @@ constexpr std::string_view kAutoTm = "solver gap seconds iterations linking";
 
 constexpr PlannerInfo kPlanners[] = {
     {"best",
-     "the fastest of plans along the bound's prices, with and without making things again, and of prefetch, "
-     "sentinel and capuchin, by the simulator",
+     "the fastest, by the simulator, of plans guided by the bound's multipliers, with and without "
+     "recomputation, and of other planners' plans",
      plan_best},
     {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
      plan_prefetch},
@@ -42,7 +42,7 @@ constexpr PlannerInfo kPlanners[] = {
     {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
     {"lru", "the longest unused leaves, when room is needed", plan_lru},
     {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor, "generations"},
-    {"capuchin", "what can be swapped unseen is swapped, what is cheap is computed again", plan_capuchin},
+    {"capuchin", "what can be swapped unseen is swapped, what is cheap is recomputed", plan_capuchin},
     {"vdnn", "inputs of convolutions leave until backward", plan_vdnn},
     {"ca-lmp", "CachedArrays: operands come to fast memory, the dead leave at once", plan_cached_arrays_lmp},
     {"ca-lm", "CachedArrays: what is written comes to fast memory, the dead leave at once",
