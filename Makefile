@@ -15,7 +15,7 @@ sanitized_parts = $(filter tiers tiers_file heap mover manager exec train base m
 
 export JOBS
 
-.PHONY: help demo test test-part test-all sanitize asan tsan stress long fuzz bench install format format-check docs docs-check lint clean
+.PHONY: help demo test test-part test-all sanitize asan tsan stress long fuzz bench install python wheel format format-check docs docs-check lint clean
 
 help: ## lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1: /p' $(MAKEFILE_LIST) | awk -F': ' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -35,9 +35,11 @@ test-part: ## builds and runs one part's tests (PART=heap)
 	$(packages) build
 	scripts/test release $(or $(PART),$(error name a folder of tests/, as in make test-part PART=heap))
 
+# Without the checks of null, alignment, object-size and vptr: they double the time to compile, the address sanitizer
+# finds most of what they find, and `make asan` has them all.
 sanitize: ## the tests of what owns memory, runs threads or reads files, with the address and undefined sanitizers
 	$(packages) build data
-	scripts/test asan $(sanitized_parts)
+	scripts/test sanitize $(sanitized_parts)
 
 test-all: test asan tsan stress long fuzz lint ## test, all tests with sanitizers, stress, the long ones, fuzzing and clang-tidy
 
@@ -67,8 +69,18 @@ bench: ## measures one claim (NAME=mover ARGS=--quick); without NAME lists the c
 
 install: ## the library, headers and program to PREFIX (/usr/local)
 	$(packages) build
-	$(call build,release) --target terrace terrace_program
+	$(call build,release) --target terrace terrace_program terrace_c
 	cmake --install build/release --prefix $(abspath $(PREFIX))
+
+python: ## the Python package and its library for this user's python3, or for another (PYTHON=/usr/bin/python3)
+	$(packages) build
+	$(call build,release) --target terrace_c
+	scripts/wheel --install $(or $(PYTHON),python3)
+
+wheel: ## the Python package with its library as one file in build/
+	$(packages) build
+	$(call build,release) --target terrace_c
+	scripts/wheel
 
 format: ## formats all sources
 	$(packages) format

@@ -15,6 +15,7 @@
 // The conventional part has no aim: the model of the machine loses less to slow memory than the paper's
 // machine does, so keeping more speed than the paper's 72.3% would prove nothing.
 #include "autotm_tables.hpp"
+#include "options.hpp"
 
 namespace terrace::bench {
 namespace {
@@ -87,19 +88,9 @@ void run(const Request& request) {
 
 Request request_of(int argc, char** argv) {
   Request request;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      request.quick = true;
-    } else if (argument == "--only" && i + 1 < argc) {
-      request.only = argv[++i];
-    } else if (argument == "--network" && i + 1 < argc) {
-      request.network = argv[++i];
-    } else {
-      throw std::runtime_error("unknown option '" + argument +
-                               "': take --quick, --only PART or --network NAME");
-    }
-  }
+  read_options(argc, argv, {{"--quick", [&] { request.quick = true; }}},
+               {{"--only PART", [&](const std::string& part) { request.only = part; }},
+                {"--network NAME", [&](const std::string& name) { request.network = name; }}});
   return request;
 }
 
@@ -108,11 +99,5 @@ Request request_of(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace terrace::bench;
-  try {
-    run(request_of(argc, argv));
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 1;
-  }
+  return guarded(argv, [&] { run(request_of(argc, argv)); });
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <stdexcept>
@@ -19,7 +20,8 @@ namespace terrace::bench {
 
 class LineProcess {
  public:
-  /// `settings` are NAME=VALUE pairs that are added to this process's environment.
+  /// `settings` are NAME=VALUE pairs that are added to this process's environment, or take the place of what
+  /// is there.
   LineProcess(const std::vector<std::string>& command, const std::vector<std::string>& settings)
       : name_(command[0]) {
     int to_child[2], from_child[2];
@@ -33,7 +35,10 @@ class LineProcess {
     posix_spawn_file_actions_adddup2(&actions, from_child[1], STDOUT_FILENO);
     std::vector<char*> arguments = pointers(command);
     std::vector<std::string> variables = settings;
-    for (char** variable = environ; *variable != nullptr; ++variable) variables.emplace_back(*variable);
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+      // A shell would take the last of two with one name, the C library the first.
+      if (!is_set(settings, *variable)) variables.emplace_back(*variable);
+    }
     std::vector<char*> environment = pointers(variables);
     const int error =
         posix_spawnp(&child_, arguments[0], &actions, nullptr, arguments.data(), environment.data());
@@ -68,6 +73,11 @@ class LineProcess {
   }
 
  private:
+  static bool is_set(const std::vector<std::string>& settings, const std::string& variable) {
+    const std::string name = variable.substr(0, variable.find('=') + 1);
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const std::string& setting) { return setting.starts_with(name); });
+  }
   static std::vector<char*> pointers(const std::vector<std::string>& texts) {
     std::vector<char*> all;
     for (const std::string& text : texts) all.push_back(const_cast<char*>(text.c_str()));

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "mover/stream_copy.hpp"
+#include "report.hpp"
 #include "terrace/mover.hpp"
 
 namespace terrace::bench {
@@ -21,11 +22,6 @@ struct Ratios {
 
   double median() const { return rounds[rounds.size() / 2]; }
 };
-
-inline double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 /// Runs both in turns, alternating which is first; a contender returns its GB/s.
 inline Ratios compare(int rounds, const std::function<double()>& ours,

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "options.hpp"
 
 namespace terrace::bench {
 
@@ -53,18 +53,11 @@ inline void print_head(const std::string& title, const std::string& columns) {
 /// program.
 template <class Run>
 int guarded_main(int argc, char** argv, Run run) {
-  try {
-    for (int i = 1; i < argc; ++i) {
-      if (std::string_view(argv[i]) != "--quick") {
-        throw std::runtime_error("unknown option '" + std::string(argv[i]) + "': the only one is --quick");
-      }
-    }
-    run(argc > 1);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
-    return 1;
-  }
+  return guarded(argv, [&] {
+    bool quick = false;
+    read_options(argc, argv, {{"--quick", [&] { quick = true; }}}, {});
+    run(quick);
+  });
 }
 
 }  // namespace terrace::bench

@@ -13,12 +13,40 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
 endif()
 
+# Sources of one folder are compiled in groups, which read their headers and make their templates once. Builds that
+# want each source as it stands go without: those through a cache, clang-tidy's and the fuzzers'.
+if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
+  set(terrace_unity_default OFF)
+else()
+  set(terrace_unity_default ON)
+endif()
+option(TERRACE_UNITY "Compile the sources of a folder in groups" ${terrace_unity_default})
+find_package(Python3 QUIET COMPONENTS Interpreter)
+
+# Leaves alone the sources that scripts/unity-groups does not name, and those with options of their own.
+function(terrace_compile_in_groups target)
+  if(NOT TERRACE_UNITY OR NOT Python3_Interpreter_FOUND)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/unity-groups ${sources}
+                  OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REPLACE "\n" ";" lines "${lines}")
+  foreach(line ${lines})
+    string(REGEX MATCH "^(.*) ([^ ]+)$" matched "${line}")
+    set_source_files_properties(${CMAKE_MATCH_1} PROPERTIES UNITY_GROUP ${CMAKE_MATCH_2})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # In a group a name may hide one of another source, and every source looks like a header to the compiler.
+  target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # Behind precompiled headers GCC 12 no longer knows that string_view is the system's, and warns of a loop inside of it.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   add_compile_options(-Wno-stringop-overread)
 endif()
 
-# Thirty programs are linked, so a quick linker is used where there is one (`apt install mold`).
+# Thirty programs are linked, so a quick linker is used where there is one (`scripts/install-packages build` brings mold).
 find_program(MOLD_LINKER mold)
 if(MOLD_LINKER AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
   add_link_options(-fuse-ld=mold)

@@ -70,14 +70,14 @@ if(NOT terrace_features)
   set(terrace_features "nothing optional")
 endif()
 
-# Without oneDNN, leaves out of a list of sources its backend and what trains networks with it. The loops of cpu/math
-# need no library.
+# Without oneDNN, leaves out of a list of sources its backend and what trains networks with it. The loops of
+# cpu/math need no library.
 function(terrace_leave_out_kernels name_of_list)
   set(kept ${${name_of_list}})
   if(NOT TERRACE_CPU_KERNELS)
     list(FILTER kept EXCLUDE REGEX "/src/backends/cpu/[a-z_]+\\.cpp$")
     list(FILTER kept EXCLUDE REGEX "/tests/(agreement|exec)/|/tests/(profile/(measure[a-z_]*|kernel_key)|split/budget)_test|/tests/cli/(advise|calibrate|compare|fashion_mnist|fast_budget|plan|profile|train[a-z_]*)_test")
-    list(FILTER kept EXCLUDE REGEX "/examples/(train_network|new_path)|/bench/(autotm|budget|engine|prediction|sentinel)|/demo/")
+    list(FILTER kept EXCLUDE REGEX "/examples/(train_network|new_path|two_engines)|/bench/(autotm|budget|engine|prediction|sentinel)|/demo/")
   endif()
   set(${name_of_list} ${kept} PARENT_SCOPE)
 endfunction()
@@ -103,7 +103,8 @@ function(terrace_link_dependencies target)
   endif()
   if(TERRACE_USE_CUDA)
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/cuda_driver.cpp ${CMAKE_SOURCE_DIR}/src/tiers/cuda.cpp PROPERTIES
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/base/cuda_driver.cpp ${CMAKE_SOURCE_DIR}/src/tiers/cuda.cpp
+                                ${CMAKE_SOURCE_DIR}/src/backends/synthetic/cuda_kernels.cpp PROPERTIES
                                 COMPILE_DEFINITIONS TERRACE_HAS_CUDA=1 COMPILE_OPTIONS "-isystem;${CUDA_INCLUDE_FOLDER}")
   endif()
   # The threads of oneDNN are OpenMP's, and our own kernels use the same ones.

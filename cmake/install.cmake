@@ -13,6 +13,17 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/terrace/version.hpp DESTINATION ${CM
 if(TARGET terrace_program)
   install(TARGETS terrace_program)
 endif()
+if(TARGET terrace_run)
+  install(TARGETS terrace_run)
+endif()
+
+# The C interface, and the Python package over it where Debian's Python looks below a prefix.
+install(TARGETS terrace_c LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+find_package(Python3 COMPONENTS Interpreter)
+if(Python3_FOUND)
+  install(DIRECTORY python/terrace DESTINATION lib/python${Python3_VERSION_MAJOR}.${Python3_VERSION_MINOR}/dist-packages
+          FILES_MATCHING PATTERN "*.py")
+endif()
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/Terrace)
 install(EXPORT TerraceTargets NAMESPACE Terrace:: DESTINATION ${package_folder})

@@ -35,6 +35,7 @@ import torch
 import torchvision
 from torch.nn import functional
 
+from contenders import WAYS
 from models import Gpt2, Lstm, MobileNet
 
 # Small, so that one batch seen again and again is not learned to the end: vanishing gradients are slow denormals.
@@ -52,8 +53,14 @@ class Images:
         self.label = torch.randint(0, 1000, (options.batch,))
         self.optimizer = torch.optim.SGD(network.parameters(), lr=LEARNING_RATE, momentum=0.9)
 
+        self.batch, self.criterion = (self.image, self.label), functional.cross_entropy
+
     def loss(self):
         return functional.cross_entropy(self.network(self.image), self.label)
+
+
+def token_loss(output, target):
+    return functional.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=-100)
 
 
 class Tokens:
@@ -63,6 +70,7 @@ class Tokens:
         self.network = network
         self.tokens, self.target = (torch.randint(0, vocab, shape) for _ in range(2))
         self.optimizer = optimizer
+        self.batch, self.criterion = (self.tokens, self.target), token_loss
 
     def loss(self):
         return self.network.loss(self.tokens, self.target)
@@ -104,18 +112,14 @@ def training_of(options):
 
 def step(training):
     faults, started = page_faults(), time.perf_counter()
-    training.optimizer.zero_grad(set_to_none=True)
-    loss = training.loss()
-    loss.backward()
-    training.optimizer.step()
-    value = loss.item()
+    value = training.way.step()
     return {"seconds": time.perf_counter() - started, "loss": value, "page_faults": page_faults() - faults}
 
 
 def memory(training):
     with open("/proc/self/status") as status:
         (line,) = [line for line in status if line.startswith("VmHWM:")]
-    return {"peak_rss_bytes": 1024 * int(line.split()[1])}
+    return {"peak_rss_bytes": 1024 * int(line.split()[1]), **training.way.facts()}
 
 
 COMMANDS = {"step": step, "memory": memory}
@@ -138,7 +142,12 @@ def parse_options():
     parser.add_argument("--threads", default=2, type=int)
     parser.add_argument("--sequence", type=int, help="tokens per sample; 256 for gpt2 and 35 for lstm unless given")
     parser.add_argument("--dropout", default=0.0, type=float, help="of vgg16, gpt2 and lstm")
+    parser.add_argument("--way", default="plain", choices=WAYS, help="to train in less memory: contenders.py")
+    parser.add_argument("--memory", help="of --way fit and step, such as 2GiB")
+    parser.add_argument("--disk", help="the folder of --way hooks, fit and step")
     options = parser.parse_args()
+    if options.way in ("fit", "step") and not options.memory:
+        parser.error(f"--way {options.way} wants --memory")
     if options.layout == "channels_last" and options.model in TOKEN_NETWORKS:
         parser.error(f"{options.model} has no images: leave --layout out")
     if options.sequence and options.model in IMAGE_NETWORKS:
@@ -156,6 +165,7 @@ def main():
     options = parse_options()
     torch.set_num_threads(options.threads)
     training = training_of(options)
+    training.way = WAYS[options.way](training, options)
     say({"ready": True, "parameters": sum(parameter.numel() for parameter in training.optimizer.param_groups[0]["params"])})
     for line in sys.stdin:
         command = line.strip()

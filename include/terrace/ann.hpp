@@ -82,9 +82,14 @@ struct BuildOptions {
   /// Fast memory for the index, its searchers and its cache: the upper layer is as large as it allows. Zero:
   /// no limit, and layers are those of HNSW.
   Bytes fast{0};
-  unsigned searchers = 1;  ///< threads that will search at once, for whose data `fast` has room
-  Bytes cache{0};          ///< part of `fast` that holds what is read of a disk
+  unsigned searchers = 1;  ///< queries that will be searched at once, for whose data `fast` has room
+  unsigned threads = 1;    ///< that will work on each of them
+  /// Bytes that stand for a vector in fast memory while a search goes its way; answers are by vectors all the
+  /// same. A disk is read far less with them: a quarter of the dimension does well. Zero: none.
+  std::uint32_t code_bytes = 0;
+  Bytes cache{0};  ///< part of `fast` that holds what is read of a disk
   Promotion promotion = Promotion::degree;
+  unsigned builders = 1;  ///< shards that build_index() builds at once
   std::uint64_t seed = 1;
   std::function<void(std::string_view stage, double share)> progress = {};
 };
@@ -96,7 +101,8 @@ enum class Placement : std::uint8_t { memory, disk };
 struct OpenOptions {
   Placement placement = Placement::memory;
   Tier* slow = nullptr;    ///< memory: an addressable tier that outlives the index; none: ordinary memory
-  unsigned searchers = 1;  ///< threads that may search at once
+  unsigned searchers = 1;  ///< queries that may be searched at once
+  unsigned threads = 1;    ///< that work on each of them
   Bytes cache{0};          ///< disk: fast memory for what is read, over all searchers; zero: as it sees fit
 };
 
@@ -106,13 +112,16 @@ struct SearchOptions {
   std::uint32_t ef0 =
       50;  ///< candidates of the lowest layer, at least k; 0: the upper layer's are the answer
   std::uint32_t beam = 1;    ///< nodes of the lowest layer whose links are followed in one step
-  std::uint32_t shares = 1;  ///< into which the entry points are dealt out, each searched by itself
+  std::uint32_t shares = 1;  ///< into which the entry points are dealt out, each searched by itself: by as
+                             ///< many threads as the index was opened with, to the same answer
+  std::uint32_t ahead = 1;   ///< nodes whose links are brought while the upper layer is searched
 };
 
 /// What searches did so far, added up over all searchers.
 struct SearchStatistics {
   std::uint64_t queries = 0;
   std::uint64_t fast_distances = 0, slow_distances = 0;
+  std::uint64_t guesses = 0;                   ///< distances that codes told
   std::uint64_t fast_hops = 0, slow_hops = 0;  ///< nodes whose links were followed
   std::uint64_t slow_bytes = 0;                ///< used in slow memory, or read from the disk
   std::uint64_t reads = 0, rounds = 0;         ///< of a disk; a round is reads that were waited for together
@@ -127,19 +136,21 @@ struct IndexSize {
   std::uint64_t removed = 0;
   std::size_t dimension = 0;
   Bytes fast_links, fast_elements, fast_ids;
+  Bytes codes;  ///< of nodes that are not promoted, and what they are made with
   Bytes slow_links, slow_elements, slow_ids, slow_padding;
   Bytes marks;             ///< fast memory that says what was removed
   Bytes searchers, cache;  ///< fast memory for searching
 
-  Bytes fast() const { return fast_links + fast_elements + fast_ids + marks + searchers + cache; }
+  Bytes fast() const { return fast_links + fast_elements + fast_ids + codes + marks + searchers + cache; }
   Bytes slow() const { return slow_links + slow_elements + slow_ids + slow_padding; }
 };
 
 /// What a search should be.
 struct TuneGoal {
   std::size_t k = 10;
-  double recall = 0.95;   ///< of the k nearest, on average
-  Seconds latency{1e-3};  ///< of a query, on average
+  double recall = 0.95;                           ///< of the k nearest, on average
+  Seconds latency{1e-3};                          ///< of a query, on average
+  std::uint32_t beam = 1, shares = 1, ahead = 1;  ///< as searches will have them
 };
 
 /// How long work takes, as reference searches showed it (002 section 3.3.3).
@@ -151,6 +162,9 @@ struct WorkTimes {
     return fast_distance * fast_distances + slow_distance * slow_distances;
   }
 };
+
+/// A distance in DRAM and in Optane, as 002 section 3.4.3 measured them: those of machine `optane-hmann`.
+inline constexpr WorkTimes kOptaneTimes{Seconds{183e-9}, Seconds{421e-9}};
 
 /// Equation 3.1 as printed: `steps` is its C, `threads` its Thr.
 Seconds equation_3_1(std::uint32_t ef1, std::uint32_t ef0, double steps, unsigned threads,
@@ -184,6 +198,13 @@ class Index {
   Index& operator=(Index&&) noexcept;
   ~Index();
 
+  /// Adds vectors, whose ids follow those that are there. They join the lowest layer; building anew promotes
+  /// them, too. Searches wait meanwhile. Fails with a sentence on vectors of another dimension or without a
+  /// distance, where the tier is full, and on an index that lies on a disk; then nothing was added. An empty
+  /// index is built: nothing else may use it meanwhile.
+  /// `ef_construction`: candidates that an insertion looks at.
+  Result<void> add(Vectors vectors, std::uint32_t ef_construction = 100);
+
   /// Leaves a vector out of every answer from now on. It stays in the index and leads searches on their way,
   /// which look farther the more was removed. Fails on an id of no vector; removing one twice is no error.
   /// May run beside searches.
@@ -208,6 +229,14 @@ class Index {
   explicit Index(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+/// Builds an index of a file of vectors into a folder within `memory`, however large the file is. What fits
+/// in memory at once is built in shards, which are joined. Killed at any time, it goes on where it was when
+/// it is called again with the same file and options. Promotes by degree. Fails with a sentence on what
+/// Index::build refuses, on memory too small, and where the folder cannot be written to; throws
+/// EnvironmentError where the disk fails.
+Result<void> build_index(const std::filesystem::path& data, const std::filesystem::path& folder,
+                         const BuildOptions& options, Bytes memory);
 
 /// Neighbours as big-ann-benchmarks stores them (.ibin): queries and k (uint32 each), all ids, all distances.
 /// Fails with one sentence; throws EnvironmentError where the disk fails. pre for writing: as many for each

@@ -7,6 +7,8 @@
 namespace terrace {
 
 /// What no plan for this graph, machine and budget can be faster than that runs kernels in the graph's order.
+/// On a machine with several engines it holds for any order and any choice of engines: it is then the time of
+/// the longest chain of kernels that need each other's results, or of all kernels divided among the engines.
 struct Bound {
   Seconds step{0};      ///< of plans that may also recompute values
   Seconds moving{0};    ///< of plans that compute everything once
@@ -15,7 +17,8 @@ struct Bound {
 };
 Bound step_bound(const PlanRequest& request);
 
-/// The least of tier 0 any plan needs, and the kernel whose operands take it.
+/// The least of tier 0 that any plan needs that runs all kernels on engine 0, and the kernel whose operands
+/// take it.
 struct LeastBudget {
   Bytes bytes;
   KernelId kernel;  ///< none: inputs and results take it

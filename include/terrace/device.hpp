@@ -2,8 +2,9 @@
 // Device: memory and queues that the host cannot dereference. A GPU, or the fake one that tests use.
 //
 // Words: a queue works through what is issued to it in order, beside the host and beside other queues; an
-// event is a mark in a queue that the host or another queue can wait for; pinned memory is host memory that
-// the system never moves, so that a device can reach it by itself.
+// event is a mark in a queue that the host or another queue can wait for; a flag is a number in memory that
+// the host raises and queues wait for; pinned memory is host memory that the system never moves, so that a
+// device can reach it by itself.
 //
 // Issuing never blocks. A call that fails throws EnvironmentError, which names the device. What fails while a
 // queue works is thrown by the next call that waits. A device that is lost stays lost: every later call
@@ -39,6 +40,15 @@ class DeviceEvent {
   virtual void wait() = 0;
 };
 
+/// A number that never falls, in memory that host and device both see. It begins with zero.
+class DeviceFlag {
+ public:
+  virtual ~DeviceFlag() = default;
+  /// Queues that wait for this number or a smaller one go on. It works on a lost device, too.
+  virtual void raise(std::uint32_t to) noexcept = 0;
+  virtual std::uint32_t value() const noexcept = 0;
+};
+
 /// Copies take place later: the source must stay as it is, and the destination must not be used, until an
 /// event recorded behind the copy is done. Host memory that takes part is pinned.
 class DeviceQueue {
@@ -51,6 +61,10 @@ class DeviceQueue {
   virtual void record(DeviceEvent& event) = 0;
   /// What is issued from here on starts after the event's mark, as it is now.
   virtual void wait_for(DeviceEvent& event) = 0;
+  /// What is issued from here on starts when the flag has come to `value`, which somebody must see to.
+  virtual void wait_for(DeviceFlag& flag, std::uint32_t value) = 0;
+  /// Raises the flag when everything issued before is complete.
+  virtual void raise(DeviceFlag& flag, std::uint32_t to) = 0;
   /// Returns when everything issued is complete.
   virtual void finish() = 0;
   /// What the device's own library calls this queue (a CUstream), for kernels that others launch; else
@@ -80,6 +94,8 @@ class Device {
   virtual std::unique_ptr<DeviceAllocation> allocate(Bytes bytes) = 0;
   virtual std::unique_ptr<DeviceQueue> make_queue() = 0;
   virtual std::unique_ptr<DeviceEvent> make_event() = 0;
+  /// Returns nullptr where queues of this device cannot wait for flags: then the host has to.
+  virtual std::unique_ptr<DeviceFlag> make_flag() = 0;
   /// Pins host memory for this device, which takes long: once, not in a step. Memory that is pinned already
   /// stays so.
   virtual std::unique_ptr<DevicePin> pin(std::span<std::byte> memory) = 0;

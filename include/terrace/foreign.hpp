@@ -21,6 +21,7 @@
 #include <string>
 #include <string_view>
 
+#include "terrace/device.hpp"
 #include "terrace/graph.hpp"
 
 namespace terrace {
@@ -49,9 +50,31 @@ struct ForeignRun {
 
 using ForeignKernel = std::function<void(const ForeignRun&)>;
 
+/// Bytes in memory that a device reaches.
+struct DeviceBytes {
+  DeviceAddress address;
+  Bytes size;
+};
+
+/// One run of a kernel on a device's queue.
+struct ForeignLaunch {
+  const Kernel& kernel;
+  std::span<const DeviceBytes> inputs, outputs;  ///< as those of a run
+  DeviceBytes workspace;                         ///< size zero: the variant needs none
+  std::string_view variant = {};
+  std::uint64_t seed = 0, step = 0;
+  DeviceQueue& queue;  ///< queue.native() is what the device's own library calls it (a CUstream)
+};
+
+/// Issues work to the queue and returns before it takes place.
+using ForeignLauncher = std::function<void(const ForeignLaunch&)>;
+
 /// Whatever a callback throws ends the step that runs it. `version`: of the code behind the callbacks; times
 /// that were measured and kept hold for one version.
 std::shared_ptr<const Backend> foreign_backend(std::map<std::string, ForeignKernel> by_operation,
                                                std::string version = "");
+/// The same for kernels that a device's queues run.
+std::shared_ptr<const Backend> foreign_device_backend(std::map<std::string, ForeignLauncher> by_operation,
+                                                      std::string version = "");
 
 }  // namespace terrace

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Machine describes the tiers, the links and the compute of one computer, measured here or declared in a
+// A Machine describes the tiers, the links and the engines of one computer, measured here or declared in a
 // file.
 //
-// It is plain data, and nothing is opened. Tier 0 is the fastest, and kernels can always use it in place. The
-// presets are the machines of the papers (`source` says where every figure comes from); `calibrate`
+//   engine   something that computes: the processor's cores, a GPU, one core set apart. Engine 0 is the one
+//            that runs kernels unless a plan says otherwise; most machines have no other
+//
+// It is plain data, and nothing is opened. Tier 0 is the fastest, and engine 0 can always use it in place.
+// The presets are the machines of the papers (`source` says where every figure comes from); `calibrate`
 // (src/profile/calibrate.hpp) measures this computer.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,7 @@
 
 #include "terrace/bytes.hpp"
 #include "terrace/result.hpp"
+#include "terrace/shape.hpp"
 #include "terrace/tier_spec.hpp"
 
 namespace terrace {
@@ -23,7 +26,7 @@ namespace terrace {
 struct MachineTier {
   std::string name;  ///< short, such as `dram`; unique in its machine
   Bytes capacity;
-  bool addressable = true;     ///< kernels may use bytes in place
+  bool addressable = true;     ///< kernels of engine 0 may use bytes in place
   BytesPerSecond read, write;  ///< bandwidth of kernels in place, all threads together; of the device where
                                ///< kernels cannot use the tier
   Seconds latency{0};
@@ -68,11 +71,34 @@ struct Link {
   Seconds time(Bytes size) const;
 };
 
+/// Arithmetic rate for one type of elements.
+struct TypedRate {
+  DataType type = DataType::f32;
+  double flops_per_second = 0;
+  bool operator==(const TypedRate&) const = default;
+};
+
 struct Compute {
   std::string name;  ///< name of the processor
   unsigned threads = 1;
-  double flops_per_second = 0;  ///< single precision
+  double flops_per_second = 0;          ///< single precision
+  std::vector<TypedRate> by_type = {};  ///< of types whose rate differs from single precision
   bool operator==(const Compute&) const = default;
+
+  /// Arithmetic rate for elements of this type.
+  double rate(DataType type) const;
+};
+
+/// The position of an engine in its machine.
+struct EngineId {
+  std::uint32_t index = 0;
+  constexpr auto operator<=>(const EngineId&) const = default;
+};
+
+struct Engine {
+  Compute compute;              ///< its name is unique in the machine
+  std::vector<TierId> reaches;  ///< tiers whose bytes its kernels may use in place, in ascending order
+  bool operator==(const Engine&) const = default;
 };
 
 struct Machine {
@@ -80,10 +106,20 @@ struct Machine {
   std::string source;  ///< where the figures come from, with a date where they were measured
   std::vector<MachineTier> tiers;
   std::vector<Link> links;
-  Compute compute;
+  Compute compute;                           ///< of engine 0, which reaches the addressable tiers
+  std::vector<Engine> further_engines = {};  ///< engine 1 and so on
   bool operator==(const Machine&) const = default;
 
   const MachineTier& operator[](TierId id) const { return tiers[id.index]; }
+  std::size_t engine_count() const { return 1 + further_engines.size(); }
+  /// pre: the machine has that engine
+  const Compute& compute_of(EngineId id) const {
+    return id.index == 0 ? compute : further_engines[id.index - 1].compute;
+  }
+  /// Returns whether kernels of the engine may use bytes of the tier in place. pre: the machine has both
+  bool reaches(EngineId engine, TierId tier) const;
+  /// Returns whether some engine reaches the tier.
+  bool is_reached(TierId tier) const;
   /// Returns the link between two tiers, or nullptr where there is none.
   const Link* link(TierId from, TierId to) const;
   /// Returns whether there are links in both directions, so that data evicted to one tier can be fetched
@@ -94,7 +130,7 @@ struct Machine {
 /// Checks that a description is consistent. The error names the first tier or link that is wrong: no tier, a
 /// fastest tier that is not addressable, a link to a missing tier or without rates, a rate or size that is
 /// not positive, two tiers of one name or two links between the same tiers, a share out of range, a spec that
-/// cannot be parsed, text that is not UTF-8.
+/// cannot be parsed, an engine that reaches no tier or shares its name with another, text that is not UTF-8.
 Result<void> validate(const Machine& machine);
 
 /// The fingerprint changes whenever a figure or the name of a tier does, but not with the machine's name,
@@ -112,10 +148,5 @@ Result<Machine> machine_preset(std::string_view name);
 /// valid
 std::string to_json(const Machine& machine);
 Result<Machine> machine_from_json(std::string_view text);
-Result<Machine> read_machine(const std::filesystem::path& path);
-/// Replaces the file atomically. Throws ResultError where the path cannot be written to (see
-/// base/replace_file.hpp) and EnvironmentError where the disk is full or fails; the previous file is
-/// untouched then.
-void write_machine(const Machine& machine, const std::filesystem::path& path);
 
 }  // namespace terrace

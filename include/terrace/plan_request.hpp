@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "terrace/learned_agent.hpp"
 #include "terrace/plan.hpp"
 #include "terrace/profile.hpp"
+#include "terrace/progress.hpp"
 
 namespace terrace {
 
@@ -25,6 +27,11 @@ struct PlanRequest {
   /// A planner that searches ends soon after a stop is requested, with the best plan it has. Planners read no
   /// clock: a caller who wants to wait for so many seconds requests the stop then.
   std::stop_token stop = {};
+  /// Told by planners that take long what they have so far.
+  ProgressSink progress = no_progress;
+  /// What planners that learn know already; one that has learned adds to it. None: it begins anew, and what
+  /// it learned is gone with it.
+  LearnedAgents* agents = nullptr;
 };
 
 }  // namespace terrace

@@ -75,20 +75,25 @@ Seconds in_step(const PlacedTime& placed, double cold_share);
 
 /// How long a kernel takes: what was measured for exactly these tiers, else the longest of what was measured
 /// in tier 0 and, for each other tier, reading and writing all operands that lie there. Never less than in
-/// tier 0, which is the fastest: bounds rest on that, and what was measured below it is noise. Borrows the
-/// profile, whose graph and machine are not needed once it is made. Constant: any number of threads may ask.
+/// tier 0, which is the fastest: bounds rest on that, and what was measured below it is noise. Profiles are
+/// of engine 0; on another one a kernel takes as much longer as that engine's rate for the type of its
+/// operands is lower. Borrows the profile, whose graph and machine are not needed once it is made. Constant:
+/// any number of threads may ask.
 class KernelClock {
  public:
   /// pre: the profile has every kernel and variant of the graph, with all operands in tier 0 first
   KernelClock(const Graph& graph, const Machine& machine, const Profile& profile);
   /// `tiers`: of its inputs, its outputs and its workspace, in this order.
-  Seconds time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const;
+  Seconds time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers,
+               EngineId engine = {}) const;
   /// What reading and writing one operand in this tier takes when nothing else happens.
   Seconds access(KernelId kernel, std::size_t operand, TierId tier) const {
     return access_[(first_operand_[kernel.index] + operand) * tiers_ + tier.index];
   }
-  /// With all operands in tier 0, the fastest variant.
+  /// With all operands in tier 0, the fastest variant, on engine 0.
   Seconds fast(KernelId kernel) const { return fast_[kernel.index]; }
+  /// The same on the engine that is fastest for this kernel: no run of it anywhere takes less.
+  Seconds fastest(KernelId kernel) const;
   /// The sum of fast() over all kernels.
   Seconds fast_step() const { return fast_step_; }
 
@@ -101,9 +106,12 @@ class KernelClock {
   std::uint64_t code_of(std::span<const TierId> tiers) const;
   void index_placements(const std::vector<PlacedTime>& measured);
   const PlacedTime* find(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const;
+  double slowdown(KernelId kernel, EngineId engine) const {
+    return engine.index == 0 ? 1 : slowdown_[kernel.index * (engines_ - 1) + engine.index - 1];
+  }
 
   const Profile& profile_;
-  std::size_t tiers_;
+  std::size_t tiers_, engines_;
   std::vector<std::size_t> first_operand_;     ///< of each kernel among all operands; one more for the end
   std::vector<Seconds> access_;                ///< by operand, then by tier
   std::vector<std::size_t> first_variant_;     ///< of each kernel among all variants
@@ -111,6 +119,7 @@ class KernelClock {
   std::vector<MeasuredPlacement> placements_;  ///< by variant, then by code; none where there is only tier 0
   std::vector<double> cold_share_;
   std::vector<Seconds> fast_;
+  std::vector<double> slowdown_;  ///< by kernel, then by engine from 1 on: time there over time on engine 0
   Seconds fast_step_{0};
 };
 

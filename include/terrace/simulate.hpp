@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator predicts how long a plan takes by running it on simulated clocks.
 //
-// There is one lane for kernels and one for each link. Kernels run in the plan's order, each when the
-// instruction before it is done; transfers of a link run one after the other in the order they were started.
-// While a link is busy, kernels lose the share of their speed that the machine declares (`compute_loss`), and
-// two opposite links slow each other down as it declares (`both_ways`). A wait stops the kernels' lane but
-// never the links.
+// There is one clock for each engine and one for each link. Kernels of an engine, and transfers of a link,
+// run one after the other in the order of issue, each when the tickets it comes after are complete
+// (plan.hpp). While a link is busy, kernels lose the share of their speed that the machine declares
+// (`compute_loss`), and two opposite links slow each other down as it declares (`both_ways`). Engines do not
+// slow each other down. A wait stops the issuing of instructions but never a lane.
 #pragma once
 
 #include <vector>
@@ -31,7 +31,7 @@ struct Timeline {
   std::vector<Bytes> peak;  ///< the most bytes of regions at once, by tier
 };
 
-/// Simulates one step, which ends when the last instruction is done and every link is idle. pre: `verify`
+/// Simulates one step, which ends when the last instruction is done and every lane is idle. pre: `verify`
 /// accepts the plan
 Timeline simulate(const Graph& graph, const Machine& machine, const Profile& profile, const Plan& plan);
 /// Does the same with a clock that the caller keeps for many simulations. pre: `clock` was made for this

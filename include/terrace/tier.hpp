@@ -81,6 +81,10 @@ class Tier {
   virtual std::byte* memory() noexcept { return nullptr; }
   /// Returns the tier's queue, or nullptr.
   virtual BlockQueue* blocks() noexcept { return nullptr; }
+  /// Returns one more queue to the same bytes, for one more thread that submits and waits by itself; nullptr
+  /// where the tier has no queue. Limits on the rate of a disk hold for all its queues together. The tier
+  /// outlives it. Throws EnvironmentError where the system has no more.
+  virtual std::unique_ptr<BlockQueue> lane() { return nullptr; }
   /// Returns where the tier's bytes lie on a device, or nullptr.
   virtual const DeviceMemory* device() noexcept { return nullptr; }
 
@@ -92,8 +96,9 @@ class Tier {
   /// throws EnvironmentError where that device would fail.
   virtual void pace(Access access, Bytes amount, Seconds took);
   /// Charges a kernel that ran for `took` and touched bytes of this tier in place: the caller is blocked for
-  /// the time that the declared rates would have needed beyond that.
-  virtual void charge(Bytes read, Bytes written, Seconds took);
+  /// the time that the declared rates would have needed beyond that. `accesses` waited for one another, and
+  /// each owes the declared latency: a kernel that streams has one, a walk along links one for each step.
+  virtual void charge(Bytes read, Bytes written, Seconds took, std::uint64_t accesses = 1);
 };
 
 /// Opens the tier a spec asks for. A wrong request (zero capacity, a directory as path, more than the disk

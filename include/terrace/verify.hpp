@@ -2,11 +2,13 @@
 // The verifier: runs a plan on abstract state and proves that it is safe.
 //
 // What it proves, at every instruction and for every tier: regions lie within the budget, on the tier's
-// granularity, and no two overlap; every operand of a kernel has a region in the stated tier, which is
-// addressable, complete, and holds exactly the value the kernel reads in the graph's own order, so that
+// granularity, and no two overlap; every operand of a kernel has a region in the stated tier, which its
+// engine reaches, complete, and holds exactly the value the kernel reads in the graph's own order, so that
 // reordering and recomputation change no bit; nothing is freed, written or read while a transfer or kernel
-// uses it otherwise; every ticket is used once and waited for; every kernel runs; the step ends as it began,
-// with every result at hand. It shares no code with planners, simulator or executor.
+// uses it otherwise; every ticket is used once and complete at the end; every kernel runs; the step ends as
+// it began, with every result at hand. All this holds in every course of the step that the plan's lanes
+// allow, and a plan is refused only where some course is not safe. It shares no code with planners, simulator
+// or executor.
 #pragma once
 
 #include <cstddef>

@@ -20,22 +20,6 @@ Error refuse(const InputFile& file, const std::string& reason) {
           fmt::format("{} {}: copy the index again, or build it again", file.path().native(), reason)};
 }
 
-void read_at(const InputFile& file, std::uint64_t offset, std::span<std::byte> out) {
-  while (!out.empty()) {
-    const ssize_t got = pread(file.descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) {
-      const int cause = got < 0 ? errno : 0;
-      throw EnvironmentError(
-          fmt::format("reading {} failed at byte {} ({}): check the disk", file.path().native(), offset,
-                      cause != 0 ? std::strerror(cause) : "it was shortened meanwhile"),
-          {"", file.path().native(), offset, cause});
-    }
-    offset += static_cast<std::uint64_t>(got);
-    out = out.subspan(static_cast<std::size_t>(got));
-  }
-}
-
 /// Takes portions of any size and keeps the checksum of every piece.
 class Checksums {
  public:
@@ -62,6 +46,22 @@ class Checksums {
 };
 
 }  // namespace
+
+void read_at(const InputFile& file, std::uint64_t offset, std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t got = pread(file.descriptor(), out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) {
+      const int cause = got < 0 ? errno : 0;
+      throw EnvironmentError(
+          fmt::format("reading {} failed at byte {} ({}): check the disk", file.path().native(), offset,
+                      cause != 0 ? std::strerror(cause) : "it was shortened meanwhile"),
+          {"", file.path().native(), offset, cause});
+    }
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
 
 Result<InputFile> open_sized(const std::filesystem::path& path, Bytes size) {
   auto file = InputFile::open(path);

@@ -13,6 +13,9 @@ namespace terrace::ann {
 /// Opens a file that must have this size. Fails with one sentence.
 Result<InputFile> open_sized(const std::filesystem::path& path, Bytes size);
 
+/// Reads all of `out` from there on. Throws EnvironmentError where the disk fails or the file ends before.
+void read_at(const InputFile& file, std::uint64_t offset, std::span<std::byte> out);
+
 /// Calls `take` with each piece and its place. Fails at the first piece that is not what was written; throws
 /// EnvironmentError where the disk fails. pre: as many checksums as the file has pieces
 Result<void> read_checked(

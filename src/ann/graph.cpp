@@ -108,21 +108,26 @@ Graph promote(Graph graph, const Rows& rows, std::uint64_t promoted, PromotionOr
     renumber_lowest(graph, inverse(by_degree));
   }
   graph.layers = promoted_layers(graph.order.size(), promoted, options.links);
-  std::vector<BuiltLayer> built;
-  for (const LayerSize& layer : std::span(graph.layers).subspan(1))
-    built.push_back({layer.nodes, layer.links, layer.links});
-  LayerBuilder builder(rows, graph.order, built, options.ef_construction);
-  insert_all(builder, promoted, options);
   graph.links.resize(1);
-  for (auto& links : builder.take_links()) graph.links.push_back(std::move(links));
+  for (auto& links : build_upper_layers(rows, graph.order, graph.layers, options))
+    graph.links.push_back(std::move(links));
   return graph;
 }
 
-void pack_neighbours(Graph& graph, std::uint64_t group) {
-  if (graph.layers.size() < 2 || group < 2) return;
-  const auto nodes = static_cast<std::uint32_t>(graph.order.size());
-  const auto first = static_cast<std::uint32_t>(graph.layers[1].nodes);
-  const std::size_t width = graph.layers[0].links;
+std::vector<std::vector<std::uint32_t>> build_upper_layers(const Rows& rows,
+                                                           const std::vector<std::uint32_t>& order,
+                                                           const std::vector<LayerSize>& layers,
+                                                           const HnswOptions& options) {
+  std::vector<BuiltLayer> built;
+  for (const LayerSize& layer : std::span(layers).subspan(1))
+    built.push_back({layer.nodes, layer.links, layer.links});
+  LayerBuilder builder(rows, order, built, options.ef_construction);
+  insert_all(builder, layers[1].nodes, options);
+  return builder.take_links();
+}
+
+std::vector<std::uint32_t> grouped_numbers(std::span<const std::uint32_t> links, std::size_t width,
+                                           std::uint32_t nodes, std::uint32_t first, std::uint64_t group) {
   std::vector<std::uint32_t> number(nodes, kNoLink);
   std::iota(number.begin(), number.begin() + first, 0U);
   std::uint32_t next = first;
@@ -134,7 +139,7 @@ void pack_neighbours(Graph& graph, std::uint64_t group) {
     number[seed] = next++;
     for (std::size_t at = 0; at < together.size() && together.size() < group; ++at) {
       for (std::size_t i = 0; i < width && together.size() < group; ++i) {
-        const std::uint32_t link = graph.links[0][together[at] * width + i];
+        const std::uint32_t link = links[together[at] * width + i];
         if (link == kNoLink) break;
         if (number[link] != kNoLink) continue;
         number[link] = next++;
@@ -142,7 +147,14 @@ void pack_neighbours(Graph& graph, std::uint64_t group) {
       }
     }
   }
-  renumber_lowest(graph, number);
+  return number;
+}
+
+void pack_neighbours(Graph& graph, std::uint64_t group) {
+  if (graph.layers.size() < 2 || group < 2) return;
+  renumber_lowest(graph, grouped_numbers(graph.links[0], graph.layers[0].links,
+                                         static_cast<std::uint32_t>(graph.order.size()),
+                                         static_cast<std::uint32_t>(graph.layers[1].nodes), group));
 }
 
 }  // namespace terrace::ann

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "ann/metric.hpp"
@@ -36,6 +37,7 @@ struct Rows {
   std::size_t count = 0;
   DistanceFunction distance = nullptr;
   const std::uint32_t* ids = nullptr;  ///< of each row
+  Metric metric = Metric::l2;          ///< whose the distance is
 
   const float* row(std::uint32_t number) const { return values + std::size_t{number} * dimension; }
 };
@@ -62,8 +64,20 @@ enum class PromotionOrder : std::uint8_t { degree, random };
 Graph promote(Graph graph, const Rows& rows, std::uint64_t promoted, PromotionOrder order,
               const HnswOptions& options);
 
+/// Its lines 7 to 19: the links of layers 1 and up, for nodes that `order` begins with. pre: two layers or
+/// more
+std::vector<std::vector<std::uint32_t>> build_upper_layers(const Rows& rows,
+                                                           const std::vector<std::uint32_t>& order,
+                                                           const std::vector<LayerSize>& layers,
+                                                           const HnswOptions& options);
+
 /// Sizes of the layers that promote() makes.
 std::vector<LayerSize> promoted_layers(std::uint64_t nodes, std::uint64_t promoted, std::uint32_t links);
+
+/// New numbers for nodes from `first` on, so that neighbours stand side by side in groups of `group`; those
+/// before keep theirs. `links` has `width` places for each node.
+std::vector<std::uint32_t> grouped_numbers(std::span<const std::uint32_t> links, std::size_t width,
+                                           std::uint32_t nodes, std::uint32_t first, std::uint64_t group);
 
 /// Renumbers the nodes that are in the lowest layer alone, so that neighbours stand side by side in groups of
 /// `group`: what one read of a disk brings then serves several steps of a search.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ann/build_options.hpp"
 #include "ann/index_parts.hpp"
 #include "ann/prepare.hpp"
 #include "base/check.hpp"
@@ -13,36 +14,7 @@
 namespace terrace::ann {
 namespace {
 
-constexpr std::uint32_t kLeastLinks = 2, kMostLinks = 1024, kMostEf = 1U << 20;
-
 Error refuse(const std::string& sentence) { return {ErrorCode::invalid_argument, sentence}; }
-
-Result<void> check_options(const BuildOptions& options) {
-  if (options.links < kLeastLinks || options.links > kMostLinks)
-    return refuse(fmt::format("a node has {} to {} links, not {}", kLeastLinks, kMostLinks, options.links));
-  if (options.ef_construction < 1 || options.ef_construction > kMostEf)
-    return refuse(
-        fmt::format("ef_construction lies between 1 and {}, not at {}", kMostEf, options.ef_construction));
-  if (options.searchers < 1) return refuse("an index has at least one searcher");
-  return {};
-}
-
-/// How many nodes are promoted: what HNSW would have above its lowest layer, or as many as there is room for.
-Result<std::uint64_t> promoted_for(const Rows& rows, std::uint64_t twins, const BuildOptions& options) {
-  const std::uint64_t nodes = rows.count;
-  if (options.fast.count == 0) return std::max<std::uint64_t>(1, nodes / options.links);
-  const Bytes taken = Searcher::size_for(nodes) * options.searchers + options.cache +
-                      Bytes{sizeof(Twin)} * twins + Marks::size_for(nodes + twins);
-  const Bytes rest = options.fast > taken ? options.fast - taken : Bytes{0};
-  const std::uint64_t promoted = most_promoted(nodes, options.links, rows.dimension, rest);
-  if (promoted > 0) return promoted;
-  const Bytes least = taken + fast_size(promoted_layers(nodes, 1, options.links), rows.dimension).total();
-  return Error{
-      ErrorCode::too_large,
-      fmt::format("an index of {} vectors does not work in {} of fast memory, of which {} are for searching: "
-                  "give it at least {}",
-                  nodes, readable(options.fast), readable(taken), readable(least))};
-}
 
 Graph build_graph(const Rows& rows, std::uint64_t promoted, const BuildOptions& options) {
   HnswOptions hnsw{options.links, options.ef_construction, options.seed, {}};
@@ -62,20 +34,24 @@ Graph build_graph(const Rows& rows, std::uint64_t promoted, const BuildOptions& 
 }  // namespace
 
 Result<Index> Index::build(Vectors vectors, const BuildOptions& options, Tier* slow) {
-  if (const auto good = check_options(options); !good) return good.error();
+  if (const auto good = check_options(options, vectors.dimension); !good) return good.error();
   if (const auto good = check_vectors(vectors, options.metric, "vector"); !good) return good.error();
   if (vectors.count() >= kNoLink) return refuse(fmt::format("an index holds fewer than {} vectors", kNoLink));
   normalise(vectors.values, vectors.dimension, options.metric);
   Distinct distinct = keep_distinct(vectors);
-  const Rows rows{vectors.values.data(), vectors.dimension, vectors.count(),
-                  distance_function(options.metric), distinct.ids.data()};
+  const Rows rows{vectors.values.data(), vectors.dimension,
+                  vectors.count(),       distance_function(options.metric),
+                  distinct.ids.data(),   options.metric};
   auto impl = std::make_unique<Impl>();
   impl->metric = options.metric;
+  impl->options = options;
+  impl->options.progress = {};
   impl->searchers_most = options.searchers;
+  impl->threads = options.threads;
   impl->cache = options.cache;
   Graph graph;
   if (rows.count > 0) {
-    const auto promoted = promoted_for(rows, distinct.twins.size(), options);
+    const auto promoted = promoted_for(rows.count, distinct.twins.size(), rows.dimension, options);
     if (!promoted) return promoted.error();
     graph = build_graph(rows, *promoted, options);
   }
@@ -83,7 +59,7 @@ Result<Index> Index::build(Vectors vectors, const BuildOptions& options, Tier* s
   if (rows.count > 0)
     pack_neighbours(graph, SlowLayout(graph.layers, rows.dimension, true).records_per_unit());
   if (const auto placed = impl->place(graph, rows, slow); !placed) return placed.error();
-  impl->fast = make_fast_part(graph, rows);
+  impl->fast = make_fast_part(graph, rows, options.code_bytes, options.seed);
   impl->fast.twins = std::move(distinct.twins);
   impl->fast.marks = std::make_unique<Marks>(impl->fast.vectors_held());
   return Index(std::move(impl));
@@ -97,6 +73,7 @@ Index::~Index() = default;
 Metric Index::metric() const { return impl_->metric; }
 
 IndexSize Index::size() const {
+  const std::shared_lock unchanged(impl_->changing);
   const auto& layers = impl_->fast.layers;
   const std::size_t dimension = impl_->fast.dimension;
   const PartSize fast = fast_size(layers, dimension), slow = slow_size(layers, dimension);
@@ -111,7 +88,8 @@ IndexSize Index::size() const {
   size.fast_ids = fast.ids + Bytes{sizeof(Twin)} * impl_->fast.twins.size();
   size.slow_links = slow.links, size.slow_elements = slow.elements, size.slow_ids = slow.ids;
   size.slow_padding = impl_->layout.total() - slow.total();
-  size.searchers = Searcher::size_for(size.nodes) * impl_->searchers_most;
+  size.codes = codes_size(layers, dimension, static_cast<std::uint32_t>(impl_->fast.book.parts));
+  size.searchers = Walk::size_for(size.nodes) * impl_->walks();
   size.cache = impl_->cache;
   return size;
 }
@@ -121,10 +99,11 @@ Result<Neighbours> Index::search(const Vectors& queries, std::size_t k, const Se
   if (queries.dimension != impl_->fast.dimension)
     return refuse(fmt::format("queries have {} dimensions and the index has {}", queries.dimension,
                               impl_->fast.dimension));
-  if (options.ef1 > kMostEf || options.ef0 > kMostEf || options.beam > kMostEf)
-    return refuse(fmt::format("ef1, ef0 and beam are at most {}", kMostEf));
+  if (options.ef1 > kMostEf || options.ef0 > kMostEf || options.beam > kMostEf || options.shares > kMostEf)
+    return refuse(fmt::format("ef1, ef0, beam and shares are at most {}", kMostEf));
   Neighbours answers(queries.count());
   std::vector<float> query(queries.dimension);
+  const std::shared_lock unchanged(impl_->changing);
   const auto searcher = impl_->borrow();
   for (std::size_t i = 0; i < answers.size(); ++i) {
     std::copy(queries[i].begin(), queries[i].end(), query.begin());
@@ -136,12 +115,16 @@ Result<Neighbours> Index::search(const Vectors& queries, std::size_t k, const Se
 }
 
 Result<void> Index::remove(std::uint32_t id) {
+  const std::shared_lock unchanged(impl_->changing);
   if (id >= impl_->fast.vectors_held())
     return refuse(fmt::format("there is no vector {}: the index holds {}", id, impl_->fast.vectors_held()));
   impl_->fast.marks->mark(id);
   return {};
 }
 
-SearchStatistics Index::statistics() const { return impl_->statistics(); }
+SearchStatistics Index::statistics() const {
+  const std::shared_lock unchanged(impl_->changing);
+  return impl_->statistics();
+}
 
 }  // namespace terrace::ann

@@ -12,6 +12,7 @@
 #include "ann/checked_file.hpp"
 #include "ann/index.hpp"
 #include "ann/index_parts.hpp"
+#include "ann/write_index.hpp"
 #include "base/check.hpp"
 #include "base/replace_file.hpp"
 #include "terrace/error.hpp"
@@ -31,6 +32,8 @@ std::vector<std::span<const std::byte>> pieces_of(const FastPart& fast,
     pieces.push_back(std::as_bytes(std::span(fast.links[i])));
   pieces.push_back(std::as_bytes(std::span(fast.ids)));
   pieces.push_back(std::as_bytes(std::span(fast.vectors)));
+  pieces.push_back(std::as_bytes(std::span(fast.book.centres)));
+  pieces.push_back(std::as_bytes(std::span(fast.codes)));
   pieces.push_back(std::as_bytes(std::span(fast.twins)));
   pieces.push_back(std::as_bytes(std::span(removed)));
   std::erase_if(pieces, [](const auto& piece) { return piece.empty(); });
@@ -49,10 +52,17 @@ std::vector<std::span<std::byte>> places_in(FastPart& fast, std::vector<std::uin
   }
   fast.ids.resize(manifest.layers[1].nodes);
   fast.vectors.resize(manifest.layers[1].nodes * manifest.dimension);
+  if (manifest.code_bytes > 0) {
+    fast.book = {manifest.dimension, manifest.code_bytes,
+                 std::vector<float>(Codebook::size_for(manifest.dimension))};
+    fast.codes.resize((manifest.layers[0].nodes - manifest.layers[1].nodes) * manifest.code_bytes);
+  }
   fast.twins.resize(manifest.twins);
   removed.resize(manifest.removed);
   places.push_back(std::as_writable_bytes(std::span(fast.ids)));
   places.push_back(std::as_writable_bytes(std::span(fast.vectors)));
+  places.push_back(std::as_writable_bytes(std::span(fast.book.centres)));
+  places.push_back(std::as_writable_bytes(std::span(fast.codes)));
   places.push_back(std::as_writable_bytes(std::span(fast.twins)));
   places.push_back(std::as_writable_bytes(std::span(removed)));
   return places;
@@ -77,8 +87,9 @@ const char* fault_in(const FastPart& fast, const std::vector<std::uint32_t>& rem
   if (!std::is_sorted(fast.twins.begin(), fast.twins.end(),
                       [](const Twin& a, const Twin& b) { return a.id < b.id; }))
     return "equal vectors out of order";
-  if (!std::all_of(fast.vectors.begin(), fast.vectors.end(),
-                   [](float value) { return std::isfinite(value); }))
+  const auto finite = [](float value) { return std::isfinite(value); };
+  if (!std::all_of(fast.vectors.begin(), fast.vectors.end(), finite) ||
+      !std::all_of(fast.book.centres.begin(), fast.book.centres.end(), finite))
     return "a value that is no finite number";
   return nullptr;
 }
@@ -90,6 +101,7 @@ Result<FastPart> read_fast(const std::filesystem::path& path, const Manifest& ma
   FastPart fast;
   fast.layers = manifest.layers;
   fast.dimension = manifest.dimension;
+  fast.metric = manifest.metric;
   fast.distance = distance_function(manifest.metric);
   std::vector<std::uint32_t> removed;
   auto places = places_in(fast, removed, manifest);
@@ -151,11 +163,8 @@ Result<void> read_slow(const InputFile& file, const Manifest& manifest, const Sl
 
 }  // namespace
 
-Result<void> Index::save(const std::filesystem::path& folder) const {
-  const SlowLayout& from = impl_->layout;
-  if (from.unit().count > 0)
-    return refuse(ErrorCode::unsupported,
-                  "an index that lies on a disk is not saved: save it first, then open it there");
+Result<void> write_index(const std::filesystem::path& folder, const FastPart& fast,
+                         const std::function<void(std::uint32_t, std::byte*)>& record) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed)
@@ -163,19 +172,22 @@ Result<void> Index::save(const std::filesystem::path& folder) const {
                                                            folder.native(), failed.message()));
   // From here to the end there is no index in the folder.
   std::filesystem::remove(folder / kManifest, failed);
-  const FastPart& fast = impl_->fast;
   const std::vector<std::uint32_t> removed = fast.marks->all();
-  Manifest manifest{impl_->metric, fast.dimension, fast.layers, fast.twins.size(), removed.size(), {}, {}};
+  Manifest manifest{fast.metric,
+                    fast.dimension,
+                    fast.layers,
+                    fast.twins.size(),
+                    removed.size(),
+                    {},
+                    {},
+                    static_cast<std::uint32_t>(fast.book.parts)};
   const auto pieces = pieces_of(fast, removed);
   std::size_t piece = 0;
   auto fast_checksums = write_checked(folder / kFast, manifest.fast_bytes(), [&] {
     return piece < pieces.size() ? pieces[piece++] : std::span<const std::byte>{};
   });
   if (!fast_checksums) return fast_checksums.error();
-  SlowPieces slow(SlowLayout(fast.layers, fast.dimension, true), [&](std::uint32_t node, std::byte* out) {
-    const std::uint64_t size = (node < from.promoted() ? from.list_bytes() : from.record_bytes()).count;
-    std::memcpy(out, impl_->slow_memory() + from.place(node), size);
-  });
+  SlowPieces slow(SlowLayout(fast.layers, fast.dimension, true), record);
   auto slow_checksums = write_checked(folder / kSlow, manifest.slow_bytes(), [&] { return slow.next(); });
   if (!slow_checksums) return slow_checksums.error();
   manifest.fast_checksums = *std::move(fast_checksums);
@@ -185,13 +197,30 @@ Result<void> Index::save(const std::filesystem::path& folder) const {
   return replace_file(folder / kManifest, all);
 }
 
+Result<void> Index::save(const std::filesystem::path& folder) const {
+  const std::shared_lock unchanged(impl_->changing);
+  const SlowLayout& from = impl_->layout;
+  if (from.unit().count > 0)
+    return refuse(ErrorCode::unsupported,
+                  "an index that lies on a disk is not saved: save it first, then open it there");
+  return write_index(folder, impl_->fast, [&](std::uint32_t node, std::byte* out) {
+    const std::uint64_t size = (node < from.promoted() ? from.list_bytes() : from.record_bytes()).count;
+    std::memcpy(out, impl_->slow_memory() + from.place(node), size);
+  });
+}
+
 Result<Index> Index::open(const std::filesystem::path& folder, const OpenOptions& options) {
-  if (options.searchers < 1) return refuse(ErrorCode::invalid_argument, "an index has at least one searcher");
+  if (options.searchers < 1 || options.threads < 1)
+    return refuse(ErrorCode::invalid_argument, "an index has at least one searcher of at least one thread");
   const auto manifest = read_manifest(folder);
   if (!manifest) return manifest.error();
   auto impl = std::make_unique<Impl>();
   impl->metric = manifest->metric;
+  impl->options.metric = manifest->metric;
+  impl->options.searchers = options.searchers;
+  impl->options.threads = options.threads;
   impl->searchers_most = options.searchers;
+  impl->threads = options.threads;
   auto slow = open_sized(folder / kSlow, manifest->slow_bytes());
   if (!slow) return slow.error();
   auto fast = read_fast(folder / kFast, *manifest);
@@ -199,14 +228,14 @@ Result<Index> Index::open(const std::filesystem::path& folder, const OpenOptions
   impl->fast = *std::move(fast);
   if (options.placement == Placement::disk && impl->fast.nodes() > 0) {
     impl->layout = SlowLayout(manifest->layers, manifest->dimension, true);
-    const Bytes least = least_cache(impl->layout) * options.searchers;
+    const Bytes least = least_cache(impl->layout) * impl->walks();
     impl->cache = options.cache.count > 0 ? options.cache : std::max(kDefaultCache, least);
     if (impl->cache < least)
       return refuse(
           ErrorCode::too_large,
           fmt::format(
-              "a cache of {} is too small for this index on a disk and {} searchers: give it at least {}",
-              readable(impl->cache), options.searchers, readable(least)));
+              "a cache of {} is too small for this index on a disk and {} threads: give it at least {}",
+              readable(impl->cache), impl->walks(), readable(least)));
     impl->open_disk(folder / kSlow);
     return Index(std::move(impl));
   }

@@ -7,10 +7,11 @@
 #include "base/check.hpp"
 
 namespace terrace::ann {
-FastPart make_fast_part(Graph& graph, const Rows& rows) {
+FastPart make_fast_part(Graph& graph, const Rows& rows, std::uint32_t code_bytes, std::uint64_t seed) {
   FastPart fast;
   fast.layers = graph.layers;
   fast.dimension = rows.dimension;
+  fast.metric = rows.metric;
   fast.distance = rows.distance;
   if (graph.layers.empty()) return fast;
   fast.links.resize(1);
@@ -21,6 +22,12 @@ FastPart make_fast_part(Graph& graph, const Rows& rows) {
     fast.ids.push_back(rows.ids[row]);
     fast.vectors.insert(fast.vectors.end(), rows.row(row), rows.row(row) + rows.dimension);
   }
+  if (code_bytes == 0) return fast;
+  const auto row_of = [&](std::uint64_t node) { return rows.row(graph.order[node]); };
+  fast.book = learn_codebook(rows.dimension, code_bytes, rows.count, row_of, seed);
+  fast.codes.resize((rows.count - promoted) * code_bytes);
+  for (std::uint64_t node = promoted; node < rows.count; ++node)
+    fast.book.encode(row_of(node), fast.codes.data() + (node - promoted) * code_bytes);
   return fast;
 }
 

@@ -5,11 +5,13 @@
 #include <functional>
 #include <span>
 
-#include "ann/searcher.hpp"
+#include "ann/fast_part.hpp"
+#include "ann/layout.hpp"
 
 namespace terrace::ann {
 
-FastPart make_fast_part(Graph& graph, const Rows& rows);
+/// Takes the graph's upper layers. `code_bytes`: zero for no codes.
+FastPart make_fast_part(Graph& graph, const Rows& rows, std::uint32_t code_bytes, std::uint64_t seed);
 
 /// The links of a node, and its id and vector unless it is promoted.
 void write_record(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint32_t node,

@@ -70,12 +70,10 @@ Result<void> Index::Impl::place(const Graph& graph, const Rows& rows, Tier* slow
 Result<void> Index::Impl::place_on_disk(const Graph& graph, const Rows& rows, Tier& slow) {
   if (layout.nodes() == 0) return {};
   if (layout.total() > slow.description().capacity) return too_small(slow, layout.total());
-  if (cache < least_cache(layout))
+  if (cache < least_cache(layout) * walks())
     return Error{ErrorCode::too_large,
                  fmt::format("a cache of {} is too small for this index on a disk: give it at least {}",
-                             readable(cache), readable(least_cache(layout)))};
-  // The tier has one queue, which one thread may use.
-  searchers_most = 1;
+                             readable(cache), readable(least_cache(layout) * walks()))};
   SlowPieces pieces(
       layout, [&](std::uint32_t node, std::byte* out) { write_record(graph, rows, layout, node, out); });
   std::uint64_t offset = 0;
@@ -93,11 +91,12 @@ void Index::Impl::open_disk(const std::filesystem::path& path) {
 std::unique_ptr<SlowPart> Index::Impl::open_slow_part() {
   if (disk_ != nullptr) {
     queues_.push_back(disk_->open_queue());
-    return slow_on_disk(layout, *queues_.back(), fast.distance, cache / searchers_most, disk_->path(),
+    return slow_on_disk(layout, *queues_.back(), fast.distance, cache / walks(), disk_->path(),
                         disk_->path());
   }
   if (layout.unit().count == 0) return slow_in_memory(layout, slow_memory(), fast.distance, tier);
-  return slow_on_disk(layout, *tier->blocks(), fast.distance, cache, tier->description().name,
+  queues_.push_back(tier->lane());
+  return slow_on_disk(layout, *queues_.back(), fast.distance, cache / walks(), tier->description().name,
                       tier->description().spec.path);
 }
 

@@ -18,7 +18,7 @@ LayerBuilder::LayerBuilder(const Rows& rows, const std::vector<std::uint32_t>& o
   for (const BuiltLayer& size : layers) {
     check(size.links <= 0xFFFF, "a node has at most 65535 links");
     layers_.push_back(
-        {size, std::vector<Link>(size.nodes * size.links), std::vector<std::uint16_t>(size.nodes)});
+        {size, HugeVector<Link>(size.nodes * size.links), std::vector<std::uint16_t>(size.nodes)});
   }
 }
 
@@ -78,19 +78,9 @@ void LayerBuilder::expand(const float* query, const Layer& layer, std::uint32_t 
   }
 }
 
-/// Keeps those that are nearer to the node than to any kept before them: links in all directions rather than
-/// many into the same crowd.
 void LayerBuilder::choose(std::vector<Link>& sorted, std::size_t most) {
-  kept_.clear();
-  for (const Link& one : sorted) {
-    if (kept_.size() == most) break;
-    const float* vector = vector_of(one.node);
-    const bool covered = std::any_of(kept_.begin(), kept_.end(), [&](const Link& other) {
-      return distance(vector, other.node) < one.distance;
-    });
-    if (!covered) kept_.push_back(one);
-  }
-  sorted.swap(kept_);
+  choose_links(sorted, most, kept_,
+               [this](std::uint32_t a, std::uint32_t b) { return distance(vector_of(a), b); });
 }
 
 void LayerBuilder::connect(Layer& layer, std::uint32_t node) {
@@ -112,9 +102,7 @@ void LayerBuilder::add_link(Layer& layer, std::uint32_t from, Link link) {
   }
   shrunk_.assign(links, links + count);
   shrunk_.push_back(link);
-  std::sort(shrunk_.begin(), shrunk_.end(), [](const Link& a, const Link& b) {
-    return a.distance < b.distance || (a.distance == b.distance && a.node < b.node);
-  });
+  sort_links(shrunk_);
   choose(shrunk_, layer.size.links);
   std::copy(shrunk_.begin(), shrunk_.end(), links);
   count = static_cast<std::uint16_t>(shrunk_.size());

@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "ann/choose.hpp"
 #include "ann/graph.hpp"
+#include "ann/huge_memory.hpp"
 #include "ann/pool.hpp"
 #include "ann/visited.hpp"
 
@@ -29,14 +31,9 @@ class LayerBuilder {
   std::vector<std::vector<std::uint32_t>> take_links();
 
  private:
-  struct Link {
-    std::uint32_t node;
-    float distance;
-  };
   struct Layer {
     BuiltLayer size;
-    std::vector<Link>
-        links;  // nodes x size.links, the distance beside each, so that shrinking need not ask again
+    HugeVector<Link> links;  // nodes x size.links, the distance beside each, for shrinking
     std::vector<std::uint16_t> counts;
   };
 

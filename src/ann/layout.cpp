@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ann/layout.hpp"
 
-#include "base/check.hpp"
+#include "ann/codes.hpp"
 
 namespace terrace::ann {
 namespace {
@@ -34,9 +34,17 @@ PartSize slow_size(const std::vector<LayerSize>& layers, std::size_t dimension) 
           kIdBytes * rest};
 }
 
-std::uint64_t most_promoted(std::uint64_t nodes, std::uint32_t links, std::size_t dimension, Bytes fast) {
+Bytes codes_size(const std::vector<LayerSize>& layers, std::size_t dimension, std::uint32_t code_bytes) {
+  if (layers.empty() || code_bytes == 0) return {};
+  return Bytes{sizeof(float) * Codebook::size_for(dimension)} +
+         Bytes{code_bytes} * (layers[0].nodes - promoted_in(layers));
+}
+
+std::uint64_t most_promoted(std::uint64_t nodes, std::uint32_t links, std::size_t dimension,
+                            std::uint32_t code_bytes, Bytes fast) {
   const auto fits = [&](std::uint64_t promoted) {
-    return fast_size(promoted_layers(nodes, promoted, links), dimension).total() <= fast;
+    const auto layers = promoted_layers(nodes, promoted, links);
+    return fast_size(layers, dimension).total() + codes_size(layers, dimension, code_bytes) <= fast;
   };
   std::uint64_t least = 0, most = nodes;
   while (least < most) {
@@ -58,14 +66,20 @@ SlowLayout::SlowLayout(const std::vector<LayerSize>& layers, std::size_t dimensi
 Bytes SlowLayout::total() const {
   const std::uint64_t records = nodes_ - promoted_;
   const Bytes start{records_at_};
-  return start + (unit_.count > 0 ? in_units(records, record_bytes(), unit_) : record_bytes() * records);
+  return start + (unit_.count > 0 ? in_units(records, record_bytes(), unit_) : stride() * records);
+}
+
+/// From one record to the next, where there are no units.
+Bytes SlowLayout::stride() const {
+  const bool lines = list_bytes() % kLine == Bytes{0} && id_at() % kLine == Bytes{0};
+  return lines ? round_up(record_bytes(), kLine) : record_bytes();
 }
 
 std::uint64_t SlowLayout::place(std::uint32_t node) const {
   const bool listed = node < promoted_;
   const std::uint64_t index = listed ? node : node - promoted_, start = listed ? 0 : records_at_;
+  if (unit_.count == 0) return start + index * (listed ? list_bytes() : stride()).count;
   const std::uint64_t size = (listed ? list_bytes() : record_bytes()).count;
-  if (unit_.count == 0) return start + index * size;
   const std::uint64_t each = unit_.count / size;
   return start + index / each * unit_.count + index % each * size;
 }

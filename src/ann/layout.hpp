@@ -27,23 +27,28 @@ PartSize fast_size(const std::vector<LayerSize>& layers, std::size_t dimension);
 /// slow = N_0 x M_0 x byte_per_link + (N_0 - N_1) x byte_per_element
 PartSize slow_size(const std::vector<LayerSize>& layers, std::size_t dimension);
 
-/// As many promoted nodes as `fast` has room for; zero where there is none for one.
-std::uint64_t most_promoted(std::uint64_t nodes, std::uint32_t links, std::size_t dimension, Bytes fast);
+/// Codes of the nodes that are not promoted, of so many bytes each, and their book.
+Bytes codes_size(const std::vector<LayerSize>& layers, std::size_t dimension, std::uint32_t code_bytes);
+
+/// As many promoted nodes as `fast` has room for, beside the codes of the others; zero where there is none
+/// for one.
+std::uint64_t most_promoted(std::uint64_t nodes, std::uint32_t links, std::size_t dimension,
+                            std::uint32_t code_bytes, Bytes fast);
 
 /// Places in the slow part. First come the link lists of promoted nodes, then the records of the others:
-/// links, id, vector. Addressable memory holds them tightly; for a disk none crosses the border of a unit, so
-/// that one read brings it.
+/// links, vector, id. Addressable memory holds them tightly, but for padding to whole cache lines where links
+/// and vectors are such; for a disk none crosses the border of a unit, so that one read brings it.
 class SlowLayout {
  public:
-  static constexpr Bytes kUnit{4096};
+  static constexpr Bytes kUnit{4096}, kLine{64};
 
   /// `blocks`: for a disk.
   SlowLayout(const std::vector<LayerSize>& layers, std::size_t dimension, bool blocks);
 
   Bytes list_bytes() const { return kLinkBytes * links_; }
   Bytes record_bytes() const { return list_bytes() + kIdBytes + Bytes{sizeof(float) * dimension_}; }
-  Bytes id_at() const { return list_bytes(); }
-  Bytes vector_at() const { return list_bytes() + kIdBytes; }
+  Bytes vector_at() const { return list_bytes(); }
+  Bytes id_at() const { return list_bytes() + Bytes{sizeof(float) * dimension_}; }
   std::uint64_t nodes() const { return nodes_; }
   std::uint64_t promoted() const { return promoted_; }
   std::uint32_t links() const { return links_; }
@@ -58,6 +63,8 @@ class SlowLayout {
   std::uint64_t place(std::uint32_t node) const;
 
  private:
+  Bytes stride() const;
+
   std::uint32_t links_ = 0;
   std::size_t dimension_ = 0;
   std::uint64_t nodes_ = 0, promoted_ = 0;

@@ -12,7 +12,7 @@ namespace terrace::ann {
 namespace {
 
 constexpr std::string_view kFormat = "terrace-ann";
-constexpr std::int64_t kVersion = 1, kMostNodes = 0xFFFFFFFE, kMostLayerLinks = 4096;
+constexpr std::int64_t kVersion = 2, kMostNodes = 0xFFFFFFFE, kMostLayerLinks = 4096;
 
 std::vector<LayerSize> read_layers(const JsonValue& value) {
   std::vector<LayerSize> layers;
@@ -37,8 +37,8 @@ std::vector<std::uint32_t> read_checksums(const JsonValue& value, Bytes size) {
 }
 
 Manifest read(const JsonValue& value) {
-  const JsonObject object(value, {"format", "version", "metric", "dimension", "layers", "twins", "removed",
-                                  "fingerprint", "fast_checksums", "slow_checksums"});
+  const JsonObject object(value, {"format", "version", "metric", "dimension", "layers", "code_bytes", "twins",
+                                  "removed", "fingerprint", "fast_checksums", "slow_checksums"});
   if (object.need("format").text() != kFormat) object.fail("it is no manifest of an index");
   object.need("version").integer(kVersion, kVersion);
   Manifest manifest;
@@ -48,6 +48,8 @@ Manifest read(const JsonValue& value) {
   manifest.dimension = static_cast<std::size_t>(
       object.need("dimension").integer(1, static_cast<std::int64_t>(kMostDimensions)));
   manifest.layers = read_layers(object.need("layers"));
+  manifest.code_bytes = static_cast<std::uint32_t>(
+      object.need("code_bytes").integer(0, static_cast<std::int64_t>(manifest.dimension)));
   const auto nodes = manifest.layers.empty() ? 0 : static_cast<std::int64_t>(manifest.layers[0].nodes);
   manifest.twins =
       static_cast<std::uint64_t>(object.need("twins").integer(0, nodes == 0 ? 0 : kMostNodes - nodes));
@@ -63,12 +65,13 @@ Manifest read(const JsonValue& value) {
 }  // namespace
 
 Bytes Manifest::fast_bytes() const {
-  return fast_size(layers, dimension).total() + Bytes{sizeof(Twin)} * twins + kIdBytes * removed;
+  return fast_size(layers, dimension).total() + codes_size(layers, dimension, code_bytes) +
+         Bytes{sizeof(Twin)} * twins + kIdBytes * removed;
 }
 
 std::string Manifest::fingerprint() const {
   Fingerprint print;
-  print.add(to_string(metric)).add(dimension).add(twins).add(removed);
+  print.add(to_string(metric)).add(dimension).add(code_bytes).add(twins).add(removed);
   for (const LayerSize& layer : layers) print.add(layer.nodes).add(layer.links);
   for (const auto* checksums : {&fast_checksums, &slow_checksums}) {
     print.add(checksums->size());
@@ -93,6 +96,7 @@ std::string print_manifest(const Manifest& manifest) {
                                     {"metric", to_string(manifest.metric)},
                                     {"dimension", manifest.dimension},
                                     {"layers", layers},
+                                    {"code_bytes", manifest.code_bytes},
                                     {"twins", manifest.twins},
                                     {"removed", manifest.removed},
                                     {"fast_checksums", manifest.fast_checksums},

@@ -3,7 +3,8 @@
 // folder without one holds no index.
 //
 //   INDEX/manifest.json   this
-//   INDEX/fast.bin        links of layers 1 and up, ids, vectors of promoted nodes, twins, removed ids
+//   INDEX/fast.bin        links of layers 1 and up, ids, vectors of promoted nodes, the book of codes and the
+//                         codes of the others, twins, removed ids
 //   INDEX/slow.bin        the slow part as it lies on a disk (layout.hpp)
 #pragma once
 
@@ -25,6 +26,7 @@ struct Manifest {
   std::vector<LayerSize> layers;
   std::uint64_t twins = 0, removed = 0;
   std::vector<std::uint32_t> fast_checksums, slow_checksums;  ///< of each piece, the last may be shorter
+  std::uint32_t code_bytes = 0;
 
   Bytes fast_bytes() const;
   Bytes slow_bytes() const { return SlowLayout(layers, dimension, true).total(); }

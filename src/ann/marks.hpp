@@ -14,6 +14,10 @@ namespace terrace::ann {
 class Marks {
  public:
   explicit Marks(std::uint64_t vectors) : vectors_(vectors), words_(words_for(vectors)) {}
+  /// The same marks, with room for more vectors. pre: vectors >= those of `other`
+  Marks(const Marks& other, std::uint64_t vectors) : Marks(vectors) {
+    for (const std::uint32_t id : other.all()) mark(id);
+  }
   static Bytes size_for(std::uint64_t vectors) { return Bytes{words_for(vectors) * sizeof(std::uint64_t)}; }
 
   /// pre: id < vectors

@@ -46,11 +46,19 @@ class Pool {
 
   /// Marks the nearest one whose turn has not come and returns it, or nullptr where all had theirs.
   const Candidate* expand_next() {
-    while (next_ < held_.size() && held_[next_].expanded) ++next_;
-    if (next_ == held_.size()) return nullptr;
+    if (next() == nullptr) return nullptr;
     held_[next_].expanded = true;
     return &held_[next_++];
   }
+
+  /// The nearest one whose turn has not come, or nullptr.
+  const Candidate* next() {
+    while (next_ < held_.size() && held_[next_].expanded) ++next_;
+    return next_ == held_.size() ? nullptr : &held_[next_];
+  }
+
+  /// How many of the nearest had their turn, one after the other without a gap.
+  std::size_t expanded_ahead() const { return next_; }
 
   const std::vector<Candidate>& held() const { return held_; }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 
 #include "ann/slow_links.hpp"
 #include "ann/slow_part.hpp"
@@ -22,6 +21,8 @@ struct Frame {
   std::uint32_t unit = kNone;
   std::uint32_t round = 0;  ///< the last that used it: it stays until that round is over
   bool used = false;        ///< since the hand passed (CLOCK)
+  bool coming = false;      ///< its read is under way, so it stays
+  std::int64_t result = 0;  ///< of that read, as in BlockCompletion
   Piece piece = {};         ///< its memory, as requests name it
 };
 
@@ -48,7 +49,19 @@ class DiskPart final : public SlowPart {
       frames_[i].piece = {memory_.data() + i * layout_.unit().count, layout_.unit().count};
     queue_.register_memory(memory_.bytes());
   }
-  ~DiskPart() override { queue_.forget_memory(memory_.bytes()); }
+  ~DiskPart() override {
+    while (coming_ > 0) take_completions();
+    queue_.forget_memory(memory_.bytes());
+  }
+
+  /// A search that has far more frames than it asks ahead for is never left without one.
+  void prefetch(std::span<const std::uint32_t> nodes) override {
+    start_round();
+    for (const std::uint32_t node : nodes) {
+      if (coming_ >= std::min<std::size_t>(queue_.depth(), frames_.size() / 4)) return;
+      if (frame_of_[unit_of(node)] == kNone) start_reading(unit_of(node));
+    }
+  }
 
   void links(std::span<const std::uint32_t> nodes, std::vector<std::uint32_t>& out) override {
     in_rounds(nodes, [&](std::size_t, std::uint32_t node) { append_links(at(node), layout_, node, out); });
@@ -89,23 +102,33 @@ class DiskPart final : public SlowPart {
     }
   }
 
+  /// Returns when the units of all these nodes are in memory. A round is over when all its reads are.
   void fetch(std::span<const std::uint32_t> nodes) {
     start_round();
-    missing_.clear();
     for (const std::uint32_t node : nodes) {
       const std::uint32_t unit = unit_of(node);
-      std::uint32_t& frame = frame_of_[unit];
-      if (frame == kNone) {
-        frame = free_frame();
-        frames_[frame].unit = unit;
-        missing_.push_back(frame);
-      } else {
+      if (frame_of_[unit] != kNone) {
         ++counts_.hits;
+        keep(frames_[frame_of_[unit]]);
+        continue;
       }
-      frames_[frame].round = round_;
-      frames_[frame].used = true;
+      while (coming_ == queue_.depth()) take_completions();
+      keep(frames_[start_reading(unit)]);
     }
-    if (!missing_.empty()) read_missing();
+    bool waited = false;
+    for (const std::uint32_t node : nodes) {
+      for (const Frame& frame = frames_[frame_of_[unit_of(node)]]; frame.coming; waited = true)
+        take_completions();
+    }
+    if (waited) ++counts_.rounds;
+    for (const std::uint32_t node : nodes) {
+      Frame& frame = frames_[frame_of_[unit_of(node)]];
+      if (frame.result != static_cast<std::int64_t>(layout_.unit().count)) give_up(frame);
+    }
+  }
+  void keep(Frame& frame) {
+    frame.round = round_;
+    frame.used = true;
   }
 
   void start_round() {
@@ -119,7 +142,7 @@ class DiskPart final : public SlowPart {
     for (;;) {
       hand_ = hand_ + 1 < frames_.size() ? hand_ + 1 : 0;
       Frame& frame = frames_[hand_];
-      if (frame.round == round_ || std::exchange(frame.used, false)) continue;
+      if (frame.coming || frame.round == round_ || std::exchange(frame.used, false)) continue;
       forget(frame);
       return hand_;
     }
@@ -129,37 +152,39 @@ class DiskPart final : public SlowPart {
     frame.unit = kNone;
   }
 
-  void read_missing() {
-    ++counts_.rounds;
-    counts_.reads += missing_.size();
-    counts_.bytes += missing_.size() * layout_.unit().count;
-    std::optional<BlockCompletion> failed;
-    std::size_t asked = 0, answered = 0;
-    while (answered < missing_.size()) {
-      for (; asked < missing_.size() && asked - answered < queue_.depth(); ++asked) submit(missing_[asked]);
-      BlockCompletion done[16];
-      const std::size_t count = queue_.wait(done);
-      for (std::size_t i = 0; i < count; ++i) {
-        if (done[i].result != static_cast<std::int64_t>(layout_.unit().count)) failed = done[i];
-      }
-      answered += count;
+  std::uint32_t start_reading(std::uint32_t unit) {
+    const std::uint32_t number = free_frame();
+    Frame& frame = frames_[number];
+    frame.unit = unit;
+    frame.coming = true;
+    frame_of_[unit] = number;
+    ++coming_;
+    ++counts_.reads;
+    counts_.bytes += layout_.unit().count;
+    queue_.submit({Access::read, unit * layout_.unit().count, std::span(&frame.piece, 1), number});
+    return number;
+  }
+
+  /// Waits for at least one read, unless somebody wakes the queue. Whoever asks for a unit that did not come
+  /// is told so.
+  void take_completions() {
+    BlockCompletion done[16];
+    const std::size_t count = queue_.wait(done);
+    coming_ -= count;
+    for (std::size_t i = 0; i < count; ++i) {
+      frames_[done[i].tag].coming = false;
+      frames_[done[i].tag].result = done[i].result;
     }
-    if (failed) give_up(*failed);
   }
 
-  void submit(std::uint32_t number) {
-    const Frame& frame = frames_[number];
-    queue_.submit({Access::read, frame.unit * layout_.unit().count, std::span(&frame.piece, 1), number});
-  }
-
-  /// Nothing of a round that failed is believed.
-  [[noreturn]] void give_up(const BlockCompletion& failed) {
-    const std::uint64_t offset = frames_[failed.tag].unit * layout_.unit().count;
-    for (const std::uint32_t frame : missing_) forget(frames_[frame]);
-    const int cause = failed.result < 0 ? static_cast<int>(-failed.result) : 0;
+  /// The unit is asked for again next time.
+  [[noreturn]] void give_up(Frame& frame) {
+    const std::uint64_t offset = frame.unit * layout_.unit().count;
+    forget(frame);
+    const int cause = frame.result < 0 ? static_cast<int>(-frame.result) : 0;
     const std::string reason = cause != 0
                                    ? std::strerror(cause)
-                                   : fmt::format("{} of {} bytes came", failed.result, layout_.unit().count);
+                                   : fmt::format("{} of {} bytes came", frame.result, layout_.unit().count);
     throw EnvironmentError(
         fmt::format(
             "reading the index from {} failed at byte {} ({}): the query has no answer; check the disk",
@@ -175,7 +200,7 @@ class DiskPart final : public SlowPart {
   std::vector<Frame> frames_;
   const Mapping memory_;
   std::uint32_t round_ = 0, hand_ = 0;
-  std::vector<std::uint32_t> missing_;  // frames whose units are to be read
+  std::size_t coming_ = 0;  // reads under way
   SlowCounts counts_;
 };
 

@@ -24,6 +24,11 @@ class SlowPart {
  public:
   virtual ~SlowPart() = default;
 
+  /// Says that the links of these nodes will be asked for soon: they are brought while the caller goes on.
+  /// Failures are told when they are asked for.
+  virtual void prefetch(std::span<const std::uint32_t> nodes) = 0;
+  /// Says that the links of this node may be asked for next. Costs nothing: a disk ignores it.
+  virtual void expect(std::uint32_t /*node*/) {}
   /// Appends the links of the nodes, one after the other. Throws EnvironmentError where the disk fails or a
   /// link leads to no node.
   virtual void links(std::span<const std::uint32_t> nodes, std::vector<std::uint32_t>& out) = 0;

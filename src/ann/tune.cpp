@@ -54,9 +54,14 @@ Seconds time_of(const Index& index, const Vectors& queries, std::size_t k, const
   return times[2];
 }
 
+SearchOptions options_for(const TuneGoal& goal, std::uint32_t ef1, std::uint32_t ef0) {
+  return {.ef1 = ef1, .ef0 = ef0, .beam = goal.beam, .shares = goal.shares, .ahead = goal.ahead};
+}
+
 /// From two searches: one of the upper layer alone, and one mostly of the lowest.
-WorkTimes measure_times(const Index& index, const Vectors& queries, std::size_t k) {
-  const SearchOptions upper{.ef1 = 64, .ef0 = 0}, lower{.ef1 = 1, .ef0 = 64};
+WorkTimes measure_times(const Index& index, const Vectors& queries, const TuneGoal& goal) {
+  const std::size_t k = goal.k;
+  const SearchOptions upper = options_for(goal, 64, 0), lower = options_for(goal, 1, 64);
   const Work work = count_work(index, queries, k, upper), more = count_work(index, queries, k, lower);
   WorkTimes times;
   times.fast_distance = time_of(index, queries, k, upper) / std::max(work.fast, 1.0);
@@ -87,13 +92,13 @@ Result<TunedSearch> Index::tune(const Vectors& queries, const Neighbours& truth,
                              queries.count(), truth.size())};
   if (const auto usable = search(first_of(queries, 1), goal.k, {}); !usable) return usable.error();
   TunedSearch tuned;
-  tuned.times = measure_times(*this, first_of(queries, kTimed), goal.k);
+  tuned.times = measure_times(*this, first_of(queries, kTimed), goal);
   const Vectors counted = first_of(queries, kCounted);
   std::vector<Setting> settings;
   Seconds fastest{1e9};
   for (const std::uint32_t ef1 : kEf1) {
     for (const std::uint32_t ef0 : kEf0) {
-      const SearchOptions options{.ef1 = ef1, .ef0 = ef0};
+      const SearchOptions options = options_for(goal, ef1, ef0);
       const Work work = count_work(*this, counted, goal.k, options);
       const Seconds predicted = tuned.times.predict(work.fast, work.slow);
       fastest = std::min(fastest, predicted);

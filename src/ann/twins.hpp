@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 #include "terrace/ann.hpp"
@@ -20,6 +22,18 @@ struct Distinct {
   std::vector<std::uint32_t> ids;  ///< of the vectors that stay, ascending
   std::vector<Twin> twins;         ///< of those that went, by id and then by other
 };
+
+struct HashedRow {
+  std::uint64_t hash;
+  std::uint32_t row;
+  auto operator<=>(const HashedRow&) const = default;
+};
+
+/// The same for equal vectors.
+std::uint64_t hash_of(std::span<const float> vector);
+/// The twins among rows, of which `equal` compares those of one hash. Sorted by id, then by other.
+std::vector<Twin> find_twins(std::vector<HashedRow> rows,
+                             const std::function<bool(std::uint32_t, std::uint32_t)>& equal);
 
 /// Moves the first of all equal vectors together and drops the rest.
 Distinct keep_distinct(Vectors& vectors);

@@ -57,6 +57,10 @@ Result<CudaDriver> load() {
   if (driver.name == nullptr && missing == nullptr) missing = symbol;
   TERRACE_CUDA_FUNCTIONS(TERRACE_CUDA_LOAD)
 #undef TERRACE_CUDA_LOAD
+#define TERRACE_CUDA_LOAD(name, symbol) \
+  driver.name = reinterpret_cast<decltype(driver.name)>(dlsym(library, symbol));
+  TERRACE_CUDA_NEWER_FUNCTIONS(TERRACE_CUDA_LOAD)
+#undef TERRACE_CUDA_LOAD
   if (driver.DriverGetVersion != nullptr) driver.DriverGetVersion(&driver.version);
   if (missing != nullptr || driver.version < kLeastCuda) {
     return unsupported(
@@ -86,6 +90,15 @@ Result<const CudaDriver*> cuda_driver() {
   return &*driver;
 }
 
+// The driver says so in one attribute for both widths of numbers, since the second form of these functions.
+bool waits_for_flags(const CudaDriver& driver, CUdevice device) {
+  int offered = 0;
+  return driver.StreamWaitValue32 != nullptr && driver.StreamWriteValue32 != nullptr &&
+         driver.DeviceGetAttribute(&offered, CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, device) ==
+             CUDA_SUCCESS &&
+         offered != 0;
+}
+
 Result<GpuList> probe_cuda() {
   const auto loaded = cuda_driver();
   if (!loaded) return loaded.error();
@@ -102,7 +115,7 @@ Result<GpuList> probe_cuda() {
     driver.DeviceGet(&device, i);
     driver.DeviceGetName(name, sizeof name, device);
     driver.DeviceTotalMem(&bytes, device);
-    list.gpus.push_back({static_cast<unsigned>(i), name, {bytes}});
+    list.gpus.push_back({static_cast<unsigned>(i), name, {bytes}, waits_for_flags(driver, device)});
   }
   return list;
 }

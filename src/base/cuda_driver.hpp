@@ -23,6 +23,7 @@ struct Gpu {
   unsigned number = 0;
   std::string name;
   Bytes memory;
+  bool waits_for_flags = true;  ///< its queues wait for numbers in memory; otherwise the host has to
 };
 
 /// Whether this build can use the driver at all.
@@ -75,17 +76,54 @@ constexpr int kLeastCuda = 11020;
   X(EventDestroy, "cuEventDestroy_v2")                       \
   X(EventRecord, "cuEventRecord")                            \
   X(EventQuery, "cuEventQuery")                              \
-  X(EventSynchronize, "cuEventSynchronize")
+  X(EventSynchronize, "cuEventSynchronize")                  \
+  X(DeviceGetAttribute, "cuDeviceGetAttribute")              \
+  X(MemHostAlloc, "cuMemHostAlloc")                          \
+  X(MemFreeHost, "cuMemFreeHost")                            \
+  X(MemHostGetDevicePointer, "cuMemHostGetDevicePointer_v2") \
+  X(ModuleLoadData, "cuModuleLoadData")                      \
+  X(ModuleUnload, "cuModuleUnload")                          \
+  X(ModuleGetFunction, "cuModuleGetFunction")                \
+  X(LaunchKernel, "cuLaunchKernel")                          \
+  X(MemsetD8Async, "cuMemsetD8Async")
+
+// Newer ones, each nullptr where the driver has not got it.
+#define TERRACE_CUDA_NEWER_FUNCTIONS(X)          \
+  X(StreamWaitValue32, "cuStreamWaitValue32_v2") \
+  X(StreamWriteValue32, "cuStreamWriteValue32_v2")
 
 struct CudaDriver {
 #define TERRACE_CUDA_MEMBER(name, symbol) decltype(&::cu##name) name = nullptr;
   TERRACE_CUDA_FUNCTIONS(TERRACE_CUDA_MEMBER)
+  TERRACE_CUDA_NEWER_FUNCTIONS(TERRACE_CUDA_MEMBER)
 #undef TERRACE_CUDA_MEMBER
   int version = 0;
 
   /// "CUDA_ERROR_X: what that means".
   std::string text(CUresult result) const;
 };
+
+/// In scope, this context is the thread's; then again what was before, which may be another library's.
+class CurrentContext {
+ public:
+  CurrentContext(const CudaDriver& driver, CUcontext context)
+      : driver_(driver), entered_(driver.CtxPushCurrent(context)) {}
+  ~CurrentContext() {
+    CUcontext same = nullptr;
+    if (entered_ == CUDA_SUCCESS) driver_.CtxPopCurrent(&same);
+  }
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+  /// CUDA_SUCCESS, or why the context is not the thread's.
+  CUresult entered() const noexcept { return entered_; }
+
+ private:
+  const CudaDriver& driver_;
+  const CUresult entered_;
+};
+
+bool waits_for_flags(const CudaDriver& driver, CUdevice device);
 
 /// Loaded and initialised once; the same answer ever after.
 Result<const CudaDriver*> cuda_driver();

@@ -2,8 +2,8 @@
 // Reads untrusted JSON: every mistake in it becomes one sentence that names its place, such as
 // `kernels[3].inputs[0].tensor: ...`.
 //
-// The reading functions throw JsonError, which the public parser of a format turns into a Result; nothing of
-// this header is visible outside the library.
+// The reading functions throw JsonError, which read_json() turns into a Result; nothing of this header is
+// visible outside the library.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,10 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+#include "terrace/result.hpp"
 
 namespace terrace {
 
@@ -65,5 +68,30 @@ class JsonObject {
   std::string place_of(std::string_view key) const;
   JsonValue value_;
 };
+
+/// Returns what `read` makes; a JsonError that it throws becomes the sentence `cannot read the WHAT: ..`.
+template <class Read>
+Result<std::invoke_result_t<Read>> read_json(std::string_view what, Read read) {
+  try {
+    return read();
+  } catch (const JsonError& error) {
+    return Error{ErrorCode::invalid_argument, "cannot read the " + std::string(what) + ": " + error.what()};
+  }
+}
+
+/// The same for a text that is parsed first: `read` takes its outermost value.
+template <class Read>
+Result<std::invoke_result_t<Read, JsonValue>> read_json(std::string_view text, std::string_view what,
+                                                        Read read) {
+  return read_json(what, [&] {
+    const nlohmann::json json = parse_json(text);
+    return read(JsonValue(json, ""));
+  });
+}
+
+/// Throws the sentence of a failed check as a JsonError.
+inline void refuse_unless(const Result<void>& valid) {
+  if (!valid) throw JsonError(valid.error().message);
+}
 
 }  // namespace terrace

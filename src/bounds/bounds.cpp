@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What no plan can beat: proofs, in the machine's model of itself.
 //
-// There are two proofs, and the greater counts: by multipliers (relaxation.hpp), for any machine; and, where
-// kernels can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands, and what is needed
-// later and does not fit beside them is in a slower tier. It was written there between the step's start and p
-// (unless the slower copy is from the step before) and is read back between p and the step's end, so both
-// parts of the step take at least their kernels and at least their transfers. While a link is busy kernels
-// lose a share of their speed, and if none runs they lose all: that share of the transfers' time is added to
-// the kernels'. What is recomputed instead takes at least its share of the kernel that wrote it.
+// On one engine there are two proofs, and the greater counts: by multipliers (relaxation.hpp), for any
+// machine; and, where kernels can use tier 0 alone, by views: while kernel p runs, tier 0 holds its operands,
+// and what is needed later and does not fit beside them is in a slower tier. It was written there between the
+// step's start and p (unless the slower copy is from the step before) and is read back between p and the
+// step's end, so both parts of the step take at least their kernels and at least their transfers. While a
+// link is busy kernels lose a share of their speed, and if none runs they lose all: that share of the
+// transfers' time is added to the kernels'. What is recomputed instead takes at least its share of the kernel
+// that wrote it. Both rest on kernels that run one after the other, and prove nothing where several engines
+// run them side by side. There the engines share the work, and a kernel starts when those have ended that
+// make what it reads.
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -266,10 +269,34 @@ void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bou
   bound.moving = std::max({bound.moving, bound.step, Seconds{once.bound()}});
 }
 
+/// The longest chain of kernels each of which reads what the one before it makes. A second run of a kernel
+/// starts no earlier than its first could, so recomputation shortens no chain.
+Seconds longest_chain(const Graph& graph, const KernelClock& clock) {
+  std::vector<Seconds> made(graph.tensors.size());  // when a tensor's newest value can be there
+  Seconds longest{0};
+  for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
+    Seconds start{0};
+    for (const Operand& input : graph.kernels[k].inputs) start = std::max(start, made[input.tensor.index]);
+    const Seconds end = start + clock.fastest({k});
+    for (const Operand& output : graph.kernels[k].outputs) made[output.tensor.index] = end;
+    longest = std::max(longest, end);
+  }
+  return longest;
+}
+
+Bound bound_of_several_engines(const PlanRequest& request, const KernelClock& clock) {
+  Seconds work{0};
+  for (std::uint32_t k = 0; k < request.graph.kernels.size(); ++k) work += clock.fastest({k});
+  const Seconds shared = work / static_cast<double>(request.machine.engine_count());
+  const Seconds least = std::max(shared, longest_chain(request.graph, clock));
+  return {least, least, least, Seconds{0}};
+}
+
 }  // namespace
 
 Bound step_bound(const PlanRequest& request) {
   const KernelClock clock(request.graph, request.machine, request.profile);
+  if (request.machine.engine_count() > 1) return bound_of_several_engines(request, clock);
   const Seconds compute = clock.fast_step();
   Bound bound{compute, compute, compute, Seconds{0}};
   add_views(request, clock, bound);

@@ -114,28 +114,14 @@ void run_advise(const Request& request) {
   const Profile profile = expect(profile_of(workload, budget, shown_on(line)));
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
-  Adviser adviser({workload.graph(), workload.machine, profile, budget, planner, prices, [&](Bytes fast) {
-                     line.show(fmt::format("planning with {} for {}", planner, decimal_text(fast)));
-                   }});
+  const AdviceRequest asked{
+      workload.graph(), workload.machine, profile, budget, planner, prices, [&](Bytes fast) {
+        line.show(fmt::format("planning with {} for {}", planner, decimal_text(fast)));
+      }};
+  Adviser adviser(asked);
   draw(adviser, request);
-  const double slowdown = *slowdown_of(request.slowdown);
-  const AdvicePoint answer = expect(adviser.least_for(slowdown));
-  line.show(fmt::format("looking for what more than {} is worth", decimal_text(answer.fast)));
-  PlanRequest there{workload.graph(), workload.machine, profile, budget};
-  there.budget[0] = answer.fast;
-  const ShadowPrices shadow = shadow_prices(there, answer.plan->plan(), planner);
+  const AdviceReport report{expect(advice_of(adviser, asked, *slowdown_of(request.slowdown))), request};
   line.clear();
-  const AdviceReport report{request,
-                            planner,
-                            workload.machine,
-                            adviser.peak(),
-                            adviser.all_fast(),
-                            adviser.fast_only(),
-                            adviser.all_fast_price(),
-                            adviser.curve(),
-                            slowdown,
-                            answer,
-                            shadow};
   if (json) {
     json->write(to_json(report));
   } else {

@@ -15,19 +15,6 @@ namespace {
 
 using namespace literals;
 
-double share(Bytes part, Bytes whole) {
-  return static_cast<double>(part.count) / static_cast<double>(whole.count);
-}
-
-std::optional<double> price_share(const AdviceReport& report, const AdvicePoint& point) {
-  if (!point.price || !report.all_fast_price || *report.all_fast_price <= 0) return std::nullopt;
-  return *point.price / *report.all_fast_price;
-}
-
-nlohmann::json or_null(const std::optional<double>& number) {
-  return number ? nlohmann::json(*number) : nlohmann::json();
-}
-
 bool is_priced(const AdviceReport& report) {
   return std::any_of(report.curve.begin(), report.curve.end(),
                      [&](const AdvicePoint& point) { return price_share(report, point).has_value(); });
@@ -97,53 +84,6 @@ void print_answer(const AdviceReport& report) {
   }
 }
 
-nlohmann::json point_json(const AdviceReport& report, const AdvicePoint& point) {
-  return {{"budget_bytes", point.fast.count},
-          {"share_of_peak", share(point.fast, report.peak)},
-          {"planner", point.plan->plan().planner},
-          {"predicted_step_seconds", point.step.count()},
-          {"bound_seconds", point.bound.count()},
-          {"slowdown", point.slowdown},
-          {"planned_bytes", peak_json(report.machine, point.plan->plan().budget)},
-          {"used_bytes", peak_json(report.machine, point.used)},
-          {"price", or_null(point.price)},
-          {"price_share", or_null(price_share(report, point))},
-          {"verified", true}};
-}
-
-const char* name_of(PricedBy by) {
-  switch (by) {
-    case PricedBy::program:
-      return "program";
-    case PricedBy::moving_plan:
-      return "moving_plan";
-    case PricedBy::any_plan:
-      return "any_plan";
-  }
-  return "";
-}
-
-nlohmann::json shadow_json(const AdviceReport& report) {
-  const ShadowPrices& shadow = report.shadow;
-  auto tiers = nlohmann::json::object(), links = nlohmann::json::object();
-  for (std::size_t tier = 0; tier < shadow.seconds_per_gigabyte.size(); ++tier)
-    tiers[report.machine.tiers[tier].name] = or_null(shadow.seconds_per_gigabyte[tier]);
-  for (const LinkWorth& link : shadow.links)
-    links[link_name(report.machine, link.from, link.to)] = link.seconds_per_gigabyte_per_second;
-  nlohmann::json json = {{"budget_bytes", report.answer.fast.count},
-                         {"seconds_per_gigabyte", tiers},
-                         {"seconds_per_gigabyte_per_second", links},
-                         {"priced_by", nullptr},
-                         {"priced_bound_seconds", nullptr}};
-  if (shadow.memory) {
-    json["priced_by"] = name_of(shadow.memory->by);
-    json["priced_bound_seconds"] = shadow.memory->bound.count();
-  } else {
-    json["reason"] = shadow.reason;
-  }
-  return json;
-}
-
 }  // namespace
 
 std::string decimal_text(Bytes amount) {
@@ -170,23 +110,9 @@ void print(const AdviceReport& report) {
 }
 
 nlohmann::json to_json(const AdviceReport& report) {
-  auto curve = nlohmann::json::array();
-  for (const AdvicePoint& point : report.curve) {
-    curve.push_back(point_json(report, point));
-    curve.back()["frontier"] = point.frontier;
-  }
-  return {{"model", report.model.model},
-          {"batch", report.model.batch_json()},
-          {"machine", report.machine.name},
-          {"planner", report.planner},
-          {"graph_peak_bytes", report.peak.count},
-          {"fast_only_seconds", report.fast_only.count()},
-          {"fast_only_bytes", report.all_fast.count},
-          {"fast_only_price", or_null(report.all_fast_price)},
-          {"slowdown", report.slowdown},
-          {"curve", curve},
-          {"least", point_json(report, report.answer)},
-          {"shadow_prices", shadow_json(report)}};
+  nlohmann::json json = terrace::to_json(static_cast<const Advice&>(report));
+  json.update({{"model", report.model.model}, {"batch", report.model.batch_json()}});
+  return json;
 }
 
 }  // namespace terrace::cli

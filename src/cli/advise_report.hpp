@@ -4,25 +4,14 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
-#include <vector>
 
 #include "cli/workload_options.hpp"
-#include "planners/advice.hpp"
-#include "planners/shadow_prices.hpp"
+#include "pipeline/advice_json.hpp"
 
 namespace terrace::cli {
 
-struct AdviceReport {
+struct AdviceReport : Advice {
   ModelChoice model;
-  std::string planner;
-  const Machine& machine;
-  Bytes peak, all_fast;
-  Seconds fast_only{0};
-  std::optional<double> all_fast_price;
-  std::vector<AdvicePoint> curve;
-  double slowdown = 0;  ///< that was asked for
-  AdvicePoint answer;
-  ShadowPrices shadow;
 };
 
 /// Prices are of gigabytes of 1e9 bytes, and so are these: `41.2 GB`, `3.4 MB`.

@@ -13,7 +13,9 @@
 #include "cli/json_file.hpp"
 #include "cli/progress.hpp"
 #include "cli/table.hpp"
+#include "profile/calibrate_device.hpp"
 #include "profile/this_machine.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -21,8 +23,10 @@ namespace {
 using Align = Table::Align;
 
 struct Request {
+  std::string fast;  ///< empty: memory
   std::vector<std::string> slow;
   unsigned threads = 0;
+  unsigned rounds = CalibrateOptions().rounds;
   std::string output, json;  ///< empty: none
   bool list = false;
 };
@@ -101,6 +105,7 @@ CalibrateOptions options_of(const Request& request) {
   CalibrateOptions options;
   for (const std::string& text : request.slow) options.slow.push_back(expect(parse_tier_spec(text)));
   options.threads = request.threads;
+  options.rounds = request.rounds;
   return options;
 }
 
@@ -112,8 +117,22 @@ Machine measure(CalibrateOptions options) {
   return expect(calibrate(options));
 }
 
+/// A machine whose kernels run on a device.
+Machine measure_device(const Request& request) {
+  ProgressLine line;
+  DeviceCalibrateOptions options;
+  options.fast = expect(parse_tier_spec(request.fast));
+  for (const std::string& text : request.slow) options.slow.push_back(expect(parse_tier_spec(text)));
+  options.progress = [&](std::string_view what, double share) {
+    line.show(fmt::format("measuring {:3.0f}%: {}", share * 100, what));
+  };
+  return expect(calibrate_device(options));
+}
+
 /// Where the machine goes, known before it is measured.
 std::filesystem::path destination(const Request& request, const CalibrateOptions& options) {
+  if (request.output.empty() && !request.fast.empty())
+    throw BadInput("--fast: a machine with a device is written to a file of its own: add -o FILE");
   if (request.output.empty()) return machine_cache_file(expect(machine_cache_folder()), options);
   expect(check_replaceable(request.output));
   return request.output;
@@ -129,7 +148,7 @@ void run_calibrate(const Request& request) {
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   const CalibrateOptions options = options_of(request);
   const std::filesystem::path file = destination(request, options);
-  const Machine machine = measure(options);
+  const Machine machine = request.fast.empty() ? measure(options) : measure_device(request);
   write(request, machine, file);
   if (json)
     return json->write({{"file", file.native()}, {"machine", nlohmann::json::parse(to_json(machine))}});
@@ -155,6 +174,10 @@ void list_presets(const Request& request) {
 void add_calibrate(CLI::App& app) {
   auto request = std::make_shared<Request>();
   CLI::App* command = app.add_subcommand("calibrate", "Measures the tiers and links of this computer");
+  command
+      ->add_option("--fast", request->fast,
+                   "The tier that kernels use, on a device: cuda:0:100GiB (default: memory)")
+      ->type_name("SPEC");
   command->add_option("--slow", request->slow, "A tier to measure beside memory; may stand several times")
       ->type_name("SPEC")
       ->expected(1)
@@ -164,6 +187,10 @@ void add_calibrate(CLI::App& app) {
                    "Threads to compute with (default: all this process may use)")
       ->type_name("N")
       ->check(whole_number(1U, 1024U));
+  command->add_option("--rounds", request->rounds, "How often everything is measured; the median counts")
+      ->type_name("N")
+      ->check(whole_number(1U, 1000U))
+      ->capture_default_str();
   command->add_option("-o,--output", request->output, "Write the machine here (default: the user's cache)")
       ->type_name("FILE");
   command->add_option("--json", request->json, "Write the result to this file instead of printing tables")

@@ -32,6 +32,11 @@ inline void expect(const Result<void>& result) {
 /// The user stopped the command, which told all there is to tell.
 struct Interrupted {};
 
+/// The command ends with this status and has said all there is to say.
+struct ExitWith {
+  int code = 0;
+};
+
 void add_advise(CLI::App& app);
 void add_ann(CLI::App& app);
 void add_calibrate(CLI::App& app);
@@ -42,6 +47,7 @@ void add_models(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_planners(CLI::App& app);
 void add_profile(CLI::App& app);
+void add_run(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_train(CLI::App& app);
 void add_verify(CLI::App& app);

@@ -10,6 +10,7 @@
 #include "cli/json_file.hpp"
 #include "cli/progress.hpp"
 #include "machine/checkup.hpp"
+#include "pages/userfault.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -22,6 +23,18 @@ struct Request {
 Computer look_and_show_progress(const std::filesystem::path& folder) {
   ProgressLine line;
   return look_at_computer(folder, line.measuring("measuring the disk"));
+}
+
+/// What paged memory and `terrace run` need.
+Check check_userfaultfd() {
+  const auto features = pages::probe_userfault();
+  if (!features) return {"userfaultfd", CheckStatus::missing, "refused", features.error().message};
+  if (!features->protects)
+    return {"userfaultfd", CheckStatus::missing, "without write-protection", "use Linux 5.7 or later"};
+  if (!features->moves)
+    return {"userfaultfd", CheckStatus::limited,
+            "without MOVE: paged memory copies, and `terrace run` is refused", "use Linux 6.8 or later"};
+  return {"userfaultfd", CheckStatus::ok, "missing and protected pages, MOVE", ""};
 }
 
 void print_table(const std::vector<Check>& checks) {
@@ -40,7 +53,8 @@ void run_doctor(const Request& request) {
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   const auto folder = std::filesystem::canonical(request.folder.empty() ? "." : request.folder);
   const Computer computer = look_and_show_progress(folder);
-  const std::vector<Check> checks = check_up(computer);
+  std::vector<Check> checks = check_up(computer);
+  checks.push_back(check_userfaultfd());
   if (json) {
     json->write(to_json(computer, checks));
   } else {

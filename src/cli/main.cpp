@@ -72,6 +72,7 @@ int run(int argc, char** argv) {
   terrace::cli::add_compare(app);
   terrace::cli::add_advise(app);
   terrace::cli::add_ann(app);
+  terrace::cli::add_run(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());
@@ -92,6 +93,8 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const terrace::cli::Interrupted&) {
     return kInterrupted;
+  } catch (const terrace::cli::ExitWith& end) {
+    return end.code;
   } catch (const terrace::cli::BadInput& error) {
     return complain(error.what(), kMisused);
   } catch (const std::exception& error) {

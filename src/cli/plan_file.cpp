@@ -5,17 +5,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/input_file.hpp"
+#include "base/text_file.hpp"
 #include "cli/command.hpp"
 #include "record/json_parts.hpp"
+#include "terrace/plan_file.hpp"
 
 namespace terrace::cli {
 namespace {
-
-std::string text_of(const std::string& path) {
-  const std::vector<std::byte> bytes = expect(InputFile::open(path)).contents();
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
 
 /// Looks at no more than the key `format`.
 bool is_record(std::string_view text) {
@@ -40,22 +36,6 @@ void refuse_options_of_plans(const PlanFileOptions& options) {
   if (!options.fast.empty()) refuse("--fast");
 }
 
-/// Tiers are taken by their place: what lay in the record's second lies in the second there.
-void move_to(Machine machine, const Record& record, PlanFile& file) {
-  file.planned_for = record.machine.name;
-  for (const MachineTier& tier : record.machine.tiers) file.tiers.push_back(tier.name);
-  file.plan.machine = fingerprint(machine);
-  file.plan.budget.resize(machine.tiers.size());
-  for (std::size_t i = 0; i < machine.tiers.size(); ++i) {
-    if (file.plan.budget[i] <= machine.tiers[i].capacity) continue;
-    throw BadInput(
-        fmt::format("the plan takes {} of tier {} and {} of machine {} has {}: plan for that machine",
-                    readable(file.plan.budget[i]), file.tiers[i], machine.tiers[i].name, machine.name,
-                    readable(machine.tiers[i].capacity)));
-  }
-  file.workload.machine = std::move(machine);
-}
-
 PlanFile from_record(Record record, const PlanFileOptions& options, ProgressLine& line) {
   refuse_options_of_plans(options);
   if (!record.plan) throw BadInput(fmt::format("{} is a record without a plan: plan first", options.plan));
@@ -63,7 +43,10 @@ PlanFile from_record(Record record, const PlanFileOptions& options, ProgressLine
   if (!options.machine_given) return file;
   Machine machine = other_machine(record, options, line);
   if (fingerprint(machine) == fingerprint(record.machine)) return file;
-  move_to(std::move(machine), record, file);
+  file.plan = expect(moved_to(record, machine));
+  file.planned_for = record.machine.name;
+  for (const MachineTier& tier : record.machine.tiers) file.tiers.push_back(tier.name);
+  file.workload.machine = std::move(machine);
   file.profile.reset();
   return file;
 }
@@ -71,26 +54,17 @@ PlanFile from_record(Record record, const PlanFileOptions& options, ProgressLine
 }  // namespace
 
 std::optional<Record> record_in(const std::string& path) {
-  const std::string text = text_of(path);
+  const std::string text = expect(read_text(path));
   if (!is_record(text)) return std::nullopt;
   auto record = record_from_json(text);
   if (!record) throw BadInput(fmt::format("{}: {}", path, record.error().message));
   return *std::move(record);
 }
 
-Workload workload_of(const Record& record) {
-  Program program;
-  program.graph = record.graph;
-  program.peak = record.peak;
-  return {std::move(program), record.machine, false, record.peak, record.split_kernels};
-}
-
 Machine other_machine(const Record& record, const WorkloadOptions& options, ProgressLine& line) {
   Machine machine = expect(machine_of(options.on(record.graph, line)));
-  if (machine.tiers.size() >= record.machine.tiers.size()) return machine;
-  throw BadInput(fmt::format("machine {} has {} tiers and the record's {} has {}: plan for that machine",
-                             machine.name, machine.tiers.size(), record.machine.name,
-                             record.machine.tiers.size()));
+  expect(has_tiers_for(record, machine));
+  return machine;
 }
 
 PlanFile open_plan_file(const PlanFileOptions& options, ProgressLine& line) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "cli/workload_options.hpp"
-#include "terrace/record.hpp"
+#include "pipeline/replay.hpp"
 
 namespace terrace::cli {
 
@@ -35,8 +35,6 @@ struct PlanFile {
 /// The record in a file, or nothing where the file holds something else. Throws BadInput where there is no
 /// such file, or the record is none.
 std::optional<Record> record_in(const std::string& path);
-/// Its graph on its own machine, or on the one that is asked for: then without a profile.
-Workload workload_of(const Record& record);
 /// Throws BadInput where the machine that is asked for has fewer tiers than the record's.
 Machine other_machine(const Record& record, const WorkloadOptions& options, ProgressLine& line);
 

@@ -10,6 +10,7 @@
 #include "cli/command.hpp"
 #include "cli/json_file.hpp"
 #include "cli/plan_file.hpp"
+#include "pipeline/plan_row.hpp"
 
 namespace terrace::cli {
 namespace {
@@ -26,25 +27,7 @@ void require_its_machine(const Request& request, const PlanFile& file) {
                   request.plan, file.plan.machine, file.workload.machine.name, here));
 }
 
-std::string_view name_of(Moment moment) {
-  switch (moment) {
-    case Moment::start:
-      return "start";
-    case Moment::instruction:
-      return "instruction";
-    case Moment::end:
-      return "end";
-  }
-  return "";
-}
-
 nlohmann::json to_json(const Request& request, const PlanFile& file, const std::vector<Violation>& found) {
-  auto list = nlohmann::json::array();
-  for (const Violation& violation : found) {
-    list.push_back({{"moment", name_of(violation.moment)},
-                    {"instruction", violation.instruction},
-                    {"reason", violation.reason}});
-  }
   return {{"plan", request.plan},
           {"model", file.model},
           {"batch", file.batch ? nlohmann::json(*file.batch) : nlohmann::json()},
@@ -52,7 +35,7 @@ nlohmann::json to_json(const Request& request, const PlanFile& file, const std::
           {"planner", file.plan.planner},
           {"instructions", file.plan.instructions.size()},
           {"safe", found.empty()},
-          {"violations", list}};
+          {"violations", violations_json(found)}};
 }
 
 void run_verify(const Request& request) {

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/cpu/math/random.hpp"
+#include "math/random.hpp"
 
 namespace terrace {
 namespace {

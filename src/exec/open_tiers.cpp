@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "base/check.hpp"
 #include "base/memory_limit.hpp"
+#include "tiers/cuda.hpp"
 
 namespace terrace {
 namespace {
@@ -19,8 +21,14 @@ constexpr Bytes kStaging = 4_MiB;
 
 using Specs = std::vector<std::optional<TierSpec>>;
 
-bool is_memory(const TierSpec& spec) { return spec.kind != TierKind::file && spec.kind != TierKind::dax; }
-bool is_disk(const TierSpec& spec) { return spec.kind == TierKind::file || spec.blocks; }
+/// What the host's memory pays for.
+bool is_memory(const TierSpec& spec) {
+  return spec.kind != TierKind::file && spec.kind != TierKind::dax && spec.kind != TierKind::cuda;
+}
+/// What the host has no address of.
+bool is_apart(const TierSpec& spec) {
+  return spec.kind == TierKind::file || spec.blocks || spec.kind == TierKind::cuda || spec.on_device;
+}
 
 Result<TierSpec> spec_of(const MachineTier& tier, const std::string& machine, Bytes budget) {
   if (tier.spec.empty()) {
@@ -59,21 +67,43 @@ Result<void> require_memory(const OpenTiers::Request& request, const Specs& spec
     shares += fmt::format("{}{} {}", shares.empty() ? "" : ", ", request.machine.tiers[i].name,
                           readable(request.budget[i]));
   }
-  if (std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec && is_disk(*spec); })) {
+  if (std::any_of(specs.begin(), specs.end(), [](const auto& spec) { return spec && is_apart(*spec); })) {
     needed += kBounce + kStaging;
     shares += fmt::format(", transfers {}", readable(kBounce + kStaging));
   }
   const MemoryLimit limit = memory_limit();
   if (needed <= limit.available) return {};
   return Error{ErrorCode::too_large,
-               fmt::format("{} needs {} of memory ({}) and {} is available ({}): take a smaller batch or "
-                           "less memory with a slower tier",
-                           request.user, readable(needed), shares, readable(limit.available), limit.source)};
+               fmt::format("{} needs {} of memory ({}) and {} is available ({}), {} too little: take a "
+                           "smaller batch or less memory with a slower tier",
+                           request.user, readable(needed), shares, readable(limit.available), limit.source,
+                           readable(needed - limit.available))};
+}
+
+/// The same for each GPU's own memory.
+Result<void> require_gpu_memory(const OpenTiers::Request& request, const Specs& specs) {
+  std::map<unsigned, Bytes> needed;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    if (specs[i] && specs[i]->kind == TierKind::cuda) needed[specs[i]->gpu] += request.budget[i];
+  }
+  for (const auto& [gpu, bytes] : needed) {
+    const auto free = request.free_on_gpu ? request.free_on_gpu(gpu) : free_on_gpu(gpu);
+    if (!free) return Error{free.error().code, fmt::format("{}: {}", request.user, free.error().message)};
+    if (bytes <= *free) continue;
+    return Error{
+        ErrorCode::too_large,
+        fmt::format("{} needs {} of cuda:{}, which has {} free, {} too little: take a smaller batch, "
+                    "a smaller budget, or end the programs that use it (nvidia-smi names them)",
+                    request.user, readable(bytes), gpu, readable(*free), readable(bytes - *free))};
+  }
+  return {};
 }
 
 /// A plan made for other granules or another kind of tier would be carried out wrongly.
-Result<void> require_as_described(const MachineTier& machine, const TierDescription& tier) {
-  if (machine.addressable && !tier.addressable) {
+Result<void> require_as_described(const MachineTier& machine, Tier& opened, KernelsOn kernels) {
+  const TierDescription& tier = opened.description();
+  const bool usable = tier.addressable || (kernels == KernelsOn::device && opened.device() != nullptr);
+  if (machine.addressable && !usable) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("the machine says that kernels use {} in place, which {} does not allow: "
                              "calibrate this computer again",
@@ -96,6 +126,7 @@ Result<OpenTiers> OpenTiers::open(const Request& request) {
   const auto specs = specs_of(request);
   if (!specs) return specs.error();
   if (const auto enough = require_memory(request, *specs); !enough) return enough.error();
+  if (const auto enough = require_gpu_memory(request, *specs); !enough) return enough.error();
   OpenTiers opened;
   opened.tiers_.resize(specs->size());
   for (const bool memory : {false, true}) {
@@ -105,12 +136,32 @@ Result<OpenTiers> OpenTiers::open(const Request& request) {
       auto tier = request.open ? request.open(*spec) : open_tier(*spec);
       if (!tier) return tier.error();
       opened.tiers_[i] = std::move(*tier);
-      const auto fine = require_as_described(request.machine.tiers[i], opened.tiers_[i]->description());
+      const auto fine = require_as_described(request.machine.tiers[i], *opened.tiers_[i], request.kernels);
       if (!fine) return fine.error();
     }
   }
+  if (const auto one = opened.find_device(request.user); !one) return one.error();
   opened.start_mover();
   return opened;
+}
+
+Result<void> OpenTiers::find_device(const std::string& user) {
+  for (const auto& tier : tiers_) {
+    if (tier == nullptr || tier->device() == nullptr) continue;
+    Device* const here = tier->device()->device;
+    if (device_ == nullptr) device_ = here;
+    if (here->name() == device_->name()) continue;
+    return Error{ErrorCode::unsupported, fmt::format("{} would use {} and {}: a plan runs on one device",
+                                                     user, device_->name(), here->name())};
+  }
+  if (device_ == nullptr) return {};
+  for (const auto& tier : tiers_) {
+    on_device_.push_back(tier != nullptr &&
+                         (tier->device() != nullptr ||
+                          (tier->memory() != nullptr &&
+                           device_->reaches({tier->memory(), tier->description().capacity.count}))));
+  }
+  return {};
 }
 
 void OpenTiers::start_mover() {
@@ -121,11 +172,14 @@ void OpenTiers::start_mover() {
     numbers_[i] = static_cast<std::uint32_t>(moved.size());
     moved.push_back(tiers_[i].get());
   }
-  if (moved.size() < 2) return;
-  if (std::any_of(moved.begin(), moved.end(), [](Tier* tier) { return tier->blocks() != nullptr; })) {
+  const bool apart =
+      std::any_of(moved.begin(), moved.end(), [](Tier* tier) { return tier->memory() == nullptr; });
+  if (moved.size() < 2 && !apart) return;
+  if (apart) {
     TierSpec spec;
     spec.capacity = kStaging;
     staging_ = open_tier(spec).value();
+    if (device_ != nullptr) staging_pin_ = device_->pin({staging_->memory(), kStaging.count});
     staging_use_ = std::make_unique<std::mutex>();
     staging_number_ = static_cast<std::uint32_t>(moved.size());
     moved.push_back(staging_.get());
@@ -144,6 +198,18 @@ Tier& OpenTiers::operator[](TierId id) const {
 std::byte* OpenTiers::at(TierAddress address) const {
   std::byte* memory = (*this)[address.tier].memory();
   return memory == nullptr ? nullptr : memory + address.offset;
+}
+
+bool OpenTiers::is_on_device(TierId id) const {
+  check(is_open(id) && device_ != nullptr, "the tier is open, and there is a device");
+  return on_device_[id.index];
+}
+
+DeviceAddress OpenTiers::device_address(TierAddress address) const {
+  check(is_on_device(address.tier), "the device reaches the tier");
+  if (const DeviceMemory* const memory = (*this)[address.tier].device())
+    return memory->address + address.offset;
+  return {reinterpret_cast<std::uint64_t>(at(address))};
 }
 
 Extent OpenTiers::extent(TierAddress address, Bytes bytes) const {

@@ -23,6 +23,9 @@ struct TierAddress {
   std::uint64_t offset = 0;
 };
 
+/// Where a program's kernels run.
+enum class KernelsOn { host, device };
+
 class OpenTiers {
  public:
   struct Request {
@@ -30,10 +33,12 @@ class OpenTiers {
     const Machine& machine;
     const std::vector<Bytes>& budget;  ///< one for each tier; zero: it stays closed
     std::function<Result<std::unique_ptr<Tier>>(const TierSpec&)> open = {};  ///< else `open_tier`
+    KernelsOn kernels = KernelsOn::host;
+    std::function<Result<Bytes>(unsigned gpu)> free_on_gpu = {};  ///< else as the driver says
   };
 
-  /// Memory is asked for only when all of it is there and every disk has been opened. Fails, too, where a
-  /// tier has no spec or is not what the machine says.
+  /// Memory, of the host and of each GPU, is asked for only when all of it is there and every disk has been
+  /// opened. Fails, too, where a tier has no spec or is not what the machine says.
   static Result<OpenTiers> open(const Request& request);
 
   OpenTiers() = default;
@@ -45,6 +50,12 @@ class OpenTiers {
   Tier& operator[](TierId id) const;
   /// The address in memory; nullptr where kernels cannot use the tier in place.
   std::byte* at(TierAddress address) const;
+  /// The device that tiers lie on; nullptr where none does.
+  Device* device() const { return device_; }
+  /// Whether the device reaches all of the tier by itself. pre: is_open(id), device() != nullptr
+  bool is_on_device(TierId id) const;
+  /// The address as the device's kernels and copies use it. pre: is_on_device(address.tier)
+  DeviceAddress device_address(TierAddress address) const;
   /// The same stretch as the mover names it.
   Extent extent(TierAddress address, Bytes bytes) const;
   Mover& mover() const { return *mover_; }
@@ -55,10 +66,14 @@ class OpenTiers {
   void write(std::span<const std::byte> from, TierAddress to) const;
 
  private:
+  Result<void> find_device(const std::string& user);
   void start_mover();
 
   std::vector<std::unique_ptr<Tier>> tiers_;  // nullptr: closed
-  std::unique_ptr<Tier> staging_;             // where a tier is a disk
+  Device* device_ = nullptr;
+  std::vector<bool> on_device_;    // by tier
+  std::unique_ptr<Tier> staging_;  // where the host has no address of some tier
+  std::unique_ptr<DevicePin> staging_pin_;
   std::unique_ptr<std::mutex> staging_use_;
   std::vector<std::uint32_t> numbers_;  // of the tiers in the mover
   std::uint32_t staging_number_ = 0;

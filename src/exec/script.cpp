@@ -2,6 +2,7 @@
 #include "exec/script.hpp"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "graph/variant.hpp"
@@ -15,6 +16,7 @@ class Resolver {
       : graph_(graph), plan_(plan), tiers_(tiers), residence_(graph, machine, plan) {}
 
   Script run() && {
+    if (!has_one_lane(plan_)) begin_lanes();
     for (; position_ < plan_.instructions.size(); ++position_) {
       const Instruction& instruction = plan_.instructions[position_];
       std::visit([this](const auto& one) { add(one); }, instruction);
@@ -31,22 +33,33 @@ class Resolver {
 
   void add(const Run& run) {
     const Kernel& kernel = graph_[run.kernel];
-    RunAction action{run.kernel.index, run.variant, {}, {}, {}};
+    RunAction action{run.kernel.index, run.variant, {}, {}, {}, {}};
     auto tier = run.tiers.begin();
     for (const Operand& operand : kernel.inputs) use(action, operand.tensor, *tier++, operand.touched, {});
     for (const Operand& operand : kernel.outputs) use(action, operand.tensor, *tier++, {}, operand.touched);
     if (runs_without_workspace(kernel, run.variant)) {
       action.operands.push_back(nullptr);
+      action.places.emplace_back();
       action.regions.push_back({});
     } else if (kernel.workspace) {
       const Bytes bytes = graph_[kernel.workspace].bytes;
       use(action, kernel.workspace, *tier++, bytes, bytes);
     }
     put(std::move(action));
+    if (script_.lanes.empty()) return;
+    const bool inline_engine = run.engine == EngineId{} && script_.lanes[0].engine.has_value();
+    const std::uint32_t lane = inline_engine ? 0 : lane_of(run.engine);
+    Action& made = join(lane, run.after, run.ticket);
+    // A kernel's own state is not to be used twice at once.
+    LaneCount& last = last_runs_[run.kernel.index];
+    if (last.number > 0 && last.lane != lane) made.after.push_back(last);
+    last = made.place;
   }
 
   void use(RunAction& action, TensorId tensor, TierId tier, Bytes read, Bytes written) {
-    action.operands.push_back(tiers_.at(residence_.address(tensor, tier)));
+    const TierAddress place = residence_.address(tensor, tier);
+    action.operands.push_back(tiers_.at(place));
+    action.places.emplace_back(place);
     action.regions.push_back(residence_.size(tensor, tier));
     Tier& memory = tiers_[tier];
     if (memory.description().read_rate == BytesPerSecond{}) return;
@@ -61,8 +74,53 @@ class Resolver {
     CopyAction action{static_cast<std::uint32_t>(transfers_.size()), {}};
     for (const TensorId tensor : copy.tensors) append(action.moves, move_of(tensor, copy.from, copy.to));
     for (const Move& move : action.moves) count(copy.from, copy.to, move.from.bytes);
-    transfers_[copy.ticket] = {action.slot, position_};
+    transfers_[copy.ticket] = {action.slot, position_, {copy.from, copy.to}};
+    in_flight_[{copy.from, copy.to}].push_back({action.slot, position_});
     put(std::move(action));
+    if (script_.lanes.empty()) return;
+    const std::uint32_t lane = lane_of(copy.from, copy.to);
+    Action& made = join(lane, copy.after, copy.ticket);
+    // The mover has several transfers of a link under way: those that fill one region are kept apart.
+    for (const TensorId tensor : copy.tensors) {
+      LaneCount& last = last_fills_[{tensor, copy.to}];
+      if (last.number > 0 && last.lane == lane) made.after.push_back(last);
+      last = made.place;
+    }
+    script_.lanes[lane].holds |= !made.after.empty();
+  }
+
+  // ---- Lanes
+
+  void begin_lanes() {
+    const bool waits =
+        std::none_of(plan_.instructions.begin(), plan_.instructions.end(), [](const Instruction& one) {
+          const auto* run = std::get_if<Run>(&one);
+          return run != nullptr && run->engine == EngineId{} && run->ticket;
+        });
+    script_.lanes.emplace_back();
+    if (waits) script_.lanes[0].engine = EngineId{};
+  }
+  std::uint32_t lane_of(EngineId engine) {
+    const auto [found, is_new] = engine_lanes_.emplace(engine, script_.lanes.size());
+    if (is_new) script_.lanes.push_back({engine});
+    return found->second;
+  }
+  std::uint32_t lane_of(TierId from, TierId to) {
+    const auto [found, is_new] = link_lanes_.emplace(LinkEnds{from, to}, script_.lanes.size());
+    if (is_new) script_.lanes.push_back({{}, {}, true});
+    return found->second;
+  }
+  /// Puts the last action on a lane.
+  Action& join(std::uint32_t lane, const std::vector<std::uint32_t>& after,
+               std::optional<std::uint32_t> ticket) {
+    Action& action = script_.actions.back();
+    action.beside = ticket.has_value();
+    for (const std::uint32_t one : after) action.after.push_back(ticket_counts_.at(one));
+    if (lane == 0) return action;
+    script_.lanes[lane].actions.push_back(static_cast<std::uint32_t>(script_.actions.size() - 1));
+    action.place = {lane, static_cast<std::uint32_t>(script_.lanes[lane].actions.size())};
+    if (ticket) ticket_counts_[*ticket] = action.place;
+    return action;
   }
 
   /// Copies cover whole regions, so that disks need not read a block to change a part of it.
@@ -95,17 +153,33 @@ class Resolver {
   }
 
   void add(const Wait& wait) {
-    const Started& started = transfers_.at(wait.ticket);
-    put(WaitAction{started.slot, started.instruction});
+    const auto started = transfers_.find(wait.ticket);
+    if (started == transfers_.end()) {
+      put(WaitAction{WaitAction::kNothing});
+      script_.actions.back().place = ticket_counts_.at(wait.ticket);
+      return;
+    }
+    WaitAction action{started->second.slot, started->second.instruction};
+    auto& in_flight = in_flight_[started->second.link];
+    const auto it = std::find_if(in_flight.begin(), in_flight.end(),
+                                 [&](const WaitAction& one) { return one.slot == action.slot; });
+    if (it != in_flight.end()) {  // else the wait for a later one implied it
+      action.earlier.assign(in_flight.begin(), it);
+      in_flight.erase(in_flight.begin(), it + 1);
+    }
+    put(std::move(action));
+    if (!script_.lanes.empty()) script_.actions.back().place = ticket_counts_.at(wait.ticket);
   }
 
   template <class A>
   void put(A action) {
-    script_.actions.push_back({position_, std::move(action)});
+    script_.actions.push_back({position_, std::move(action), {}, false, {}});
   }
 
+  using LinkEnds = std::pair<TierId, TierId>;
   struct Started {
     std::uint32_t slot = 0, instruction = 0;
+    LinkEnds link = {};
   };
 
   const Graph& graph_;
@@ -113,7 +187,13 @@ class Resolver {
   const OpenTiers& tiers_;
   Residence residence_;
   std::uint32_t position_ = 0;
-  std::unordered_map<std::uint32_t, Started> transfers_;  // by ticket
+  std::unordered_map<std::uint32_t, Started> transfers_;   // by ticket
+  std::map<LinkEnds, std::vector<WaitAction>> in_flight_;  // that nothing waited for yet
+  std::map<EngineId, std::uint32_t> engine_lanes_;
+  std::map<LinkEnds, std::uint32_t> link_lanes_;
+  std::unordered_map<std::uint32_t, LaneCount> ticket_counts_;
+  std::unordered_map<std::uint32_t, LaneCount> last_runs_;       // by kernel
+  std::map<std::pair<TensorId, TierId>, LaneCount> last_fills_;  // by region
   Script script_;
 };
 

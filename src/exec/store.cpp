@@ -56,6 +56,20 @@ void Store::read_into(TensorId tensor, std::byte* values) const {
   backend_.to_row_major(graph_, tensor, stored, values);
 }
 
+void Store::load_part(TensorId tensor, std::uint64_t begin, std::span<std::byte> stored) const {
+  check(!addresses_[tensor.index].empty(), "the plan keeps the tensor between steps");
+  check(begin + stored.size() <= graph_[tensor].bytes.count, "a part lies within its tensor");
+  const TierAddress& whole = addresses_[tensor.index].front();
+  tiers_.read({whole.tier, whole.offset + begin}, stored);
+}
+
+void Store::keep_part(TensorId tensor, std::uint64_t begin, std::span<const std::byte> stored) const {
+  check(!addresses_[tensor.index].empty(), "the plan keeps the tensor between steps");
+  check(begin + stored.size() <= graph_[tensor].bytes.count, "a part lies within its tensor");
+  for (const TierAddress& whole : addresses_[tensor.index])
+    tiers_.write(stored, {whole.tier, whole.offset + begin});
+}
+
 std::vector<float> Store::read(TensorId tensor) const {
   check(size_of(graph_[tensor].type).count == sizeof(float), "a tensor that is read as floats holds them");
   std::vector<float> values(static_cast<std::size_t>(graph_[tensor].shape.elements()));

@@ -31,6 +31,9 @@ class Store {
   /// As the tensor is stored, padding included. `stored` may be memory(tensor) itself.
   void load(TensorId tensor, std::span<std::byte> stored) const;
   void keep(TensorId tensor, std::span<const std::byte> stored) const;
+  /// The same for a part that begins so many bytes into the tensor. pre: it is within the tensor
+  void load_part(TensorId tensor, std::uint64_t begin, std::span<std::byte> stored) const;
+  void keep_part(TensorId tensor, std::uint64_t begin, std::span<const std::byte> stored) const;
   /// Values are in row-major order. pre: the tensor holds floats
   std::vector<float> read(TensorId tensor) const;
   void write(TensorId tensor, std::span<const float> values) const;

@@ -256,17 +256,11 @@ class Reader {
 }  // namespace
 
 Result<Graph> graph_from_json(std::string_view text) {
-  const auto refusal = [](const std::string& why) {
-    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the graph: {}", why)};
-  };
-  try {
-    const nlohmann::json json = parse_json(text);
-    Graph graph = Reader().run({json, ""});
-    if (const auto valid = validate(graph); !valid) return refusal(valid.error().message);
+  return read_json(text, "graph", [](const JsonValue& json) {
+    Graph graph = Reader().run(json);
+    refuse_unless(validate(graph));
     return graph;
-  } catch (const JsonError& error) {
-    return refusal(error.what());
-  }
+  });
 }
 
 }  // namespace terrace

@@ -206,7 +206,8 @@ Check check_gpu(const Computer& computer) {
   if (computer.cuda) {
     std::vector<std::string> gpus;
     for (const Gpu& gpu : computer.cuda->gpus) {
-      gpus.push_back(fmt::format("{}: {} with {}", gpu.number, gpu.name, readable(gpu.memory)));
+      gpus.push_back(fmt::format("{}: {} with {}{}", gpu.number, gpu.name, readable(gpu.memory),
+                                 gpu.waits_for_flags ? "" : " (the host waits for disks itself)"));
     }
     return ok("gpu",
               fmt::format("{}; the driver knows CUDA {}", fmt::join(gpus, ", "), computer.cuda->driver));

@@ -10,9 +10,12 @@ namespace terrace::machine_keys {
 inline constexpr std::string_view kFormat = "terrace-machine";
 inline constexpr int kVersion = 1;
 
-inline const std::vector<std::string_view> kMachine{"format",  "version", "name", "source",
-                                                    "compute", "tiers",   "links"};
-inline const std::vector<std::string_view> kCompute{"name", "threads", "flops_per_second"};
+inline const std::vector<std::string_view> kMachine{"format",  "version", "name",  "source",
+                                                    "compute", "tiers",   "links", "engines"};
+inline const std::vector<std::string_view> kCompute{"name", "threads", "flops_per_second", "by_type"};
+inline const std::vector<std::string_view> kEngine{"name", "threads", "flops_per_second", "by_type",
+                                                   "reaches"};
+inline const std::vector<std::string_view> kTypedRate{"type", "flops_per_second"};
 inline const std::vector<std::string_view> kTier{"name",    "capacity",    "addressable", "read", "write",
                                                  "latency", "granularity", "price",       "spec"};
 inline const std::vector<std::string_view> kLink{"from",         "to",      "rates",           "both_ways",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "base/json_reader.hpp"
@@ -110,13 +111,32 @@ Link read_link(const Machine& machine, const JsonValue& json) {
   return link;
 }
 
-Compute read_compute(const JsonValue& json) {
-  const JsonObject object(json, machine_keys::kCompute);
+TypedRate read_typed_rate(const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kTypedRate);
+  const JsonValue type = object.need("type");
+  for (int i = 0; i <= static_cast<int>(DataType::i64); ++i) {
+    const auto known = static_cast<DataType>(i);
+    if (to_string(known) == type.text()) return {known, object.need("flops_per_second").number()};
+  }
+  type.fail(fmt::format("{} is not the name of a type", in_quotes(type.text())));
+}
+
+Compute read_compute(const JsonObject& object) {
   Compute compute;
   read_if(object, "name", compute.name);
   read_if(object, "threads", compute.threads);
   read(object.need("flops_per_second"), compute.flops_per_second);
+  if (const auto rates = object.find("by_type")) read_all(*rates, compute.by_type, read_typed_rate);
   return compute;
+}
+
+Engine read_engine(const Machine& machine, const JsonValue& json) {
+  const JsonObject object(json, machine_keys::kEngine);
+  Engine engine{read_compute(object), {}};
+  read_all(object.need("reaches"), engine.reaches,
+           [&](const JsonValue& tier) { return tier_named(machine, tier); });
+  std::sort(engine.reaches.begin(), engine.reaches.end());
+  return engine;
 }
 
 /// Another format or version may have other keys, so these two are checked first.
@@ -135,27 +155,24 @@ Machine read_machine_value(const JsonValue& json) {
   Machine machine;
   read_if(object, "name", machine.name);
   read_if(object, "source", machine.source);
-  machine.compute = read_compute(object.need("compute"));
+  machine.compute = read_compute(JsonObject(object.need("compute"), machine_keys::kCompute));
   read_all(object.need("tiers"), machine.tiers, read_tier);
   if (const auto links = object.find("links"))
     read_all(*links, machine.links, [&](const JsonValue& link) { return read_link(machine, link); });
+  if (const auto engines = object.find("engines"))
+    read_all(*engines, machine.further_engines,
+             [&](const JsonValue& engine) { return read_engine(machine, engine); });
   return machine;
 }
 
 }  // namespace
 
 Result<Machine> machine_from_json(std::string_view text) {
-  const auto refusal = [](const std::string& why) {
-    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the machine: {}", why)};
-  };
-  try {
-    const nlohmann::json json = parse_json(text);
-    Machine machine = read_machine_value({json, ""});
-    if (const auto valid = validate(machine); !valid) return refusal(valid.error().message);
+  return read_json(text, "machine", [](const JsonValue& json) {
+    Machine machine = read_machine_value(json);
+    refuse_unless(validate(machine));
     return machine;
-  } catch (const JsonError& error) {
-    return refusal(error.what());
-  }
+  });
 }
 
 }  // namespace terrace

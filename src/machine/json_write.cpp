@@ -44,20 +44,35 @@ Json link_json(const Machine& machine, const Link& link) {
   return json;
 }
 
+Json compute_json(const Compute& compute) {
+  Json json{
+      {"name", compute.name}, {"threads", compute.threads}, {"flops_per_second", compute.flops_per_second}};
+  for (const TypedRate& rate : compute.by_type)
+    json["by_type"].push_back({{"type", to_string(rate.type)}, {"flops_per_second", rate.flops_per_second}});
+  return json;
+}
+
+Json engine_json(const Machine& machine, const Engine& engine) {
+  Json json = compute_json(engine.compute);
+  for (const TierId tier : engine.reaches) json["reaches"].push_back(machine[tier].name);
+  return json;
+}
+
+/// Keys of what most machines do not have are left out, so that their fingerprints stay as they are.
 Json machine_json(const Machine& machine) {
   Json tiers = Json::array(), links = Json::array();
   for (const MachineTier& tier : machine.tiers) tiers.push_back(tier_json(tier));
   for (const Link& link : machine.links) links.push_back(link_json(machine, link));
-  return {{"format", machine_keys::kFormat},
-          {"version", machine_keys::kVersion},
-          {"name", machine.name},
-          {"source", machine.source},
-          {"compute",
-           {{"name", machine.compute.name},
-            {"threads", machine.compute.threads},
-            {"flops_per_second", machine.compute.flops_per_second}}},
-          {"tiers", std::move(tiers)},
-          {"links", std::move(links)}};
+  Json json{{"format", machine_keys::kFormat},
+            {"version", machine_keys::kVersion},
+            {"name", machine.name},
+            {"source", machine.source},
+            {"compute", compute_json(machine.compute)},
+            {"tiers", std::move(tiers)},
+            {"links", std::move(links)}};
+  for (const Engine& engine : machine.further_engines)
+    json["engines"].push_back(engine_json(machine, engine));
+  return json;
 }
 
 }  // namespace

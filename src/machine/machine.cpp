@@ -36,6 +36,26 @@ Seconds Link::time(Bytes size) const {
   return on_line(above[-1], *above, size);
 }
 
+double Compute::rate(DataType type) const {
+  for (const TypedRate& typed : by_type) {
+    if (typed.type == type) return typed.flops_per_second;
+  }
+  return flops_per_second;
+}
+
+bool Machine::reaches(EngineId engine, TierId tier) const {
+  if (engine.index == 0) return tiers[tier.index].addressable;
+  const auto& reached = further_engines[engine.index - 1].reaches;
+  return std::binary_search(reached.begin(), reached.end(), tier);
+}
+
+bool Machine::is_reached(TierId tier) const {
+  for (std::uint32_t i = 0; i < engine_count(); ++i) {
+    if (reaches({i}, tier)) return true;
+  }
+  return false;
+}
+
 const Link* Machine::link(TierId from, TierId to) const {
   const auto found = std::find_if(links.begin(), links.end(), [=](const Link& candidate) {
     return candidate.from == from && candidate.to == to;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server of two sockets, on which the remote socket's memory is the slow tier (000).
+#include <tuple>
+
 #include "machine/presets.hpp"
 
 namespace terrace::presets {

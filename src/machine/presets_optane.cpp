@@ -143,6 +143,18 @@ Machine four_tiers() {
   return machine;
 }
 
+Machine hmann() {
+  Machine machine;
+  machine.source =
+      "Capacities: 002 section 3.4.1, DDR4 of 96 GB and Optane of 1.5 TB. It measures 183 and 421 ns for a "
+      "distance in either (section 3.4.3), which vector search takes from there. Rates and latencies of one "
+      "socket: 002 chapter 7 (Optane's for random reads). Compute: Xeon Gold 6252, 24 cores at 2.3 GHz, 64 "
+      "single-precision operations a cycle.";
+  machine.compute = avx512("Xeon Gold 6252, 24 cores", 24, 2.3);
+  machine.tiers = {memory("dram", 96_GB, 104, 80, 79), memory("pmm", 1500_GB, 39, 13, 304)};
+  return finished(std::move(machine));
+}
+
 }  // namespace
 
 std::vector<Preset> optane() {
@@ -151,6 +163,7 @@ std::vector<Preset> optane() {
       {"optane-cachedarrays", "DRAM 180 GB and Optane 1300 GB on one socket (CachedArrays)", cachedarrays},
       {"optane-sentinel", "DRAM 96 GB and Optane 756 GB (Sentinel)", sentinel},
       {"optane-deeptm", "DRAM 128 GB and Optane 512 GB, slow for single pages (DeepTM)", deeptm},
+      {"optane-hmann", "DRAM 96 GB and Optane 1.5 TB, for vector search (HM-ANN)", hmann},
       {"optane-4tier", "DRAM and Optane, local and remote: four tiers (HM-Keeper)", four_tiers}};
 }
 

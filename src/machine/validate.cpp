@@ -151,11 +151,60 @@ Complaint in_compute(const Compute& compute) {
   return {};
 }
 
+Complaint in_typed_rates(const Compute& compute) {
+  for (std::size_t i = 0; i < compute.by_type.size(); ++i) {
+    const TypedRate& rate = compute.by_type[i];
+    if (!is_positive(rate.flops_per_second))
+      return complain("its rate for {} is {}, not above zero", to_string(rate.type), rate.flops_per_second);
+    if (rate.type == DataType::f32) return "its rate for f32 is flops_per_second, and not one of by_type";
+    for (std::size_t j = 0; j < i; ++j) {
+      if (compute.by_type[j].type == rate.type)
+        return complain("it has two rates for {}", to_string(rate.type));
+    }
+  }
+  return {};
+}
+
+Complaint in_reach(const Machine& machine, const Engine& engine) {
+  if (engine.reaches.empty()) return "it reaches no tier";
+  for (std::size_t i = 0; i < engine.reaches.size(); ++i) {
+    if (engine.reaches[i].index >= machine.tiers.size())
+      return complain("it reaches tier {} of {}", engine.reaches[i].index, machine.tiers.size());
+    if (i > 0 && engine.reaches[i] <= engine.reaches[i - 1])
+      return "the tiers it reaches are not in the machine's order, each once";
+  }
+  return {};
+}
+
+Complaint in_engine_name(const Machine& machine, std::uint32_t number) {
+  const std::string& name = machine.compute_of({number}).name;
+  if (name.empty()) return complain("engine {} has no name", number);
+  for (std::uint32_t i = 0; i < number; ++i) {
+    if (machine.compute_of({i}).name == name)
+      return complain("there are two engines named {}", in_quotes(name));
+  }
+  return {};
+}
+
+Complaint in_engines(const Machine& machine) {
+  if (auto wrong = in_compute(machine.compute)) return wrong;
+  if (const auto wrong = in_typed_rates(machine.compute)) return complain("compute: {}", *wrong);
+  for (std::uint32_t i = 0; i < machine.further_engines.size(); ++i) {
+    const Engine& engine = machine.further_engines[i];
+    if (const auto wrong = in_compute(engine.compute)) return complain("engine {}: {}", i + 1, *wrong);
+    if (auto wrong = in_engine_name(machine, i + 1)) return wrong;
+    auto wrong = in_typed_rates(engine.compute);
+    if (!wrong) wrong = in_reach(machine, engine);
+    if (wrong) return complain("engine {}: {}", in_quotes(engine.compute.name), *wrong);
+  }
+  return {};
+}
+
 Complaint in_machine(const Machine& machine) {
   if (!is_utf8(machine.name) || !is_utf8(machine.source)) return "its name or source is not UTF-8";
   if (auto wrong = in_tiers(machine)) return wrong;
   if (auto wrong = in_links(machine)) return wrong;
-  return in_compute(machine.compute);
+  return in_engines(machine);
 }
 
 }  // namespace

@@ -40,4 +40,22 @@ class BusyLinks {
   std::vector<Lane> lanes_;  ///< two of each tier: out and in
 };
 
+/// The same estimate backwards in time: each transfer has to be done by some moment and starts as late as the
+/// links allow.
+class LatestStarts {
+ public:
+  /// Nothing is transferred after `end`. Borrows the machine.
+  LatestStarts(const Machine& machine, Seconds end) : links_(machine), end_(end) {}
+
+  /// Plans a transfer that is done by `needed` and before those planned earlier. Returns when it starts,
+  /// which is below zero where there is not enough time.
+  Seconds start(TierId from, TierId to, Bytes size, Seconds needed) {
+    return end_ - links_.start(from, to, size, end_ - needed);
+  }
+
+ private:
+  BusyLinks links_;  ///< its time runs from the end towards the start
+  Seconds end_;
+};
+
 }  // namespace terrace::migration

@@ -31,4 +31,26 @@ Seconds slowdown(const StepView& view, const Units& units, const Visit& visit,
   return lost;
 }
 
+void book(const StepView& view, const Units& units, const Visits& visits, std::uint32_t u,
+          Schedule& schedule) {
+  const Unit& unit = units.all[u];
+  const auto size = static_cast<std::int64_t>(unit.size.count);
+  const std::uint32_t end = view.kernels();
+  const std::uint32_t first = visits.first[u];
+  if (schedule.from_start[u] && (unit.persistent || unit.fixed)) return schedule.planned.add(0, end, size);
+  if (unit.given && (schedule.from_start[u] || !unit.in_place)) schedule.planned.add(end, end, size);
+  if (unit.given && schedule.from_start[u] && first != kNever && visits.all[first].first > 0)
+    schedule.planned.add(0, visits.all[first].first - 1, size);
+  for (std::uint32_t v = first; v != kNever; v = visits.all[v].next) {
+    const Visit& visit = visits.all[v];
+    if (schedule.in_place[v]) {
+      for (std::uint32_t i = visit.touches; i < visit.touches_end; ++i)
+        schedule.slow[unit.touches[i].kernel] += unit.touches[i].slow;
+      continue;
+    }
+    const std::uint32_t until = schedule.stays[v] ? visits.all[visit.next].first - 1 : visit.last;
+    schedule.planned.add(visit.first, until, size);
+  }
+}
+
 }  // namespace terrace::migration

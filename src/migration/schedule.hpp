@@ -27,5 +27,9 @@ bool is_fetched(const Units& units, const Visits& visits, const Schedule& schedu
 /// What using the unit in its backing tier during a visit adds to the kernels' time.
 Seconds slowdown(const StepView& view, const Units& units, const Visit& visit,
                  const std::vector<Seconds>& slow);
+/// Books the room that a unit takes in fast memory by what was decided about it, and the time of kernels that
+/// use it in slower memory.
+void book(const StepView& view, const Units& units, const Visits& visits, std::uint32_t unit,
+          Schedule& schedule);
 
 }  // namespace terrace::migration

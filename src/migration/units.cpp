@@ -25,6 +25,26 @@ Pattern pattern_of(const StepView& view, TensorId tensor) {
   return pattern;
 }
 
+/// Reading and writing the unit's tensors in its backing tier.
+void time_touches(const StepView& view, Units& units, std::uint32_t u) {
+  Unit& unit = units.all[u];
+  if (!unit.backing_tier) return;
+  for (Touch& touch : unit.touches) {
+    touch.slow = Seconds{0};
+    if (touch.kernel == view.kernels()) continue;
+    const Kernel& kernel = view.request.graph.kernels[touch.kernel];
+    std::size_t operand = 0;
+    const auto add = [&](TensorId tensor) {
+      if (units.of[tensor.index] == u)
+        touch.slow += view.clock.access({touch.kernel}, operand, *unit.backing_tier);
+      ++operand;
+    };
+    for (const auto* operands : {&kernel.inputs, &kernel.outputs})
+      for (const Operand& one : *operands) add(one.tensor);
+    if (kernel.workspace) add(kernel.workspace);
+  }
+}
+
 class Grouper {
  public:
   Grouper(const StepView& view, Grouping grouping, ShortLived short_lived)
@@ -48,7 +68,7 @@ class Grouper {
     for (auto& [pattern, tensors] : alike_) add_alike(std::move(tensors));
     add_touches();
     choose_backing_tiers();
-    time_touches();
+    for (std::uint32_t u = 0; u < units_.all.size(); ++u) time_touches(view_, units_, u);
     return std::move(units_);
   }
 
@@ -147,25 +167,6 @@ class Grouper {
     }
   }
 
-  void time_touches() {
-    for (std::uint32_t k = 0; k < view_.kernels(); ++k) {
-      const Kernel& kernel = graph_.kernels[k];
-      std::size_t operand = 0;
-      for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-        for (const Operand& one : *operands) time_touch(k, one.tensor, operand++);
-      }
-      if (kernel.workspace) time_touch(k, kernel.workspace, operand);
-    }
-  }
-
-  void time_touch(std::uint32_t kernel, TensorId tensor, std::size_t operand) {
-    Unit& unit = units_.all[units_.of[tensor.index]];
-    if (!unit.backing_tier) return;
-    const auto touch = std::lower_bound(unit.touches.begin(), unit.touches.end(), kernel,
-                                        [](const Touch& one, std::uint32_t k) { return one.kernel < k; });
-    touch->slow += view_.clock.access({kernel}, operand, *unit.backing_tier);
-  }
-
   const StepView& view_;
   const Graph& graph_;
   Grouping grouping_;
@@ -185,6 +186,12 @@ bool is_short_lived(const StepView& view, TensorId tensor) {
   // A result of the last layer is kept beyond it.
   const auto& results = view.request.graph.results;
   return std::find(results.begin(), results.end(), tensor) == results.end();
+}
+
+void set_backing_tier(const StepView& view, Units& units, std::uint32_t unit, TierId tier) {
+  units.all[unit].backing_tier = tier;
+  units.all[unit].in_place = view.request.machine[tier].addressable;
+  time_touches(view, units, unit);
 }
 
 Units make_units(const StepView& view, Grouping grouping, ShortLived short_lived) {

@@ -43,6 +43,9 @@ enum class ShortLived { apart, as_others };
 /// With ShortLived::as_others every tensor counts as long-lived.
 Units make_units(const StepView& view, Grouping grouping, ShortLived short_lived);
 
+/// Gives a unit another backing tier, with what its touches take there. pre: linked with tier 0 both ways
+void set_backing_tier(const StepView& view, Units& units, std::uint32_t unit, TierId tier);
+
 /// Whether it is made, used and over within one layer.
 bool is_short_lived(const StepView& view, TensorId tensor);
 

@@ -62,7 +62,8 @@ void VariantChoice::narrow(KernelId kernel, std::uint32_t variant) {
 }
 
 PlanRequest VariantChoice::request() const {
-  return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options, asked_.stop};
+  return {graph_,         asked_.machine, profile_,        asked_.budget, asked_.seed,
+          asked_.options, asked_.stop,    asked_.progress, asked_.agents};
 }
 
 void VariantChoice::restore(Plan& plan) const {

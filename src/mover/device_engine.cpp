@@ -39,20 +39,32 @@ DeviceTask::DeviceTask(Ticket& ticket, Direction direction, Tier& tier, std::uin
   for (const DeviceCopy& copy : copies_) bytes_ += Bytes{copy.bytes};
 }
 
-void DeviceTask::issue(DeviceQueue& queue) const {
-  for (const auto& [from, to, bytes] : copies_) {
-    switch (direction_) {
-      case Direction::in:
-        queue.copy_in({to}, reinterpret_cast<const std::byte*>(from), {bytes});
-        break;
-      case Direction::out:
-        queue.copy_out(reinterpret_cast<std::byte*>(to), {from}, {bytes});
-        break;
-      case Direction::within:
-        queue.copy_within({to}, {from}, {bytes});
-        break;
-    }
+Direction direction_between(Tier& from, Tier& to) {
+  if (from.device() == nullptr) return Direction::in;
+  return to.device() == nullptr ? Direction::out : Direction::within;
+}
+
+std::uint64_t address_in(Tier& tier, std::uint64_t offset) {
+  if (tier.device() != nullptr) return (tier.device()->address + offset).value;
+  return reinterpret_cast<std::uint64_t>(tier.memory() + offset);
+}
+
+void issue_copy(DeviceQueue& queue, Direction direction, const DeviceCopy& copy) {
+  switch (direction) {
+    case Direction::in:
+      queue.copy_in({copy.to}, reinterpret_cast<const std::byte*>(copy.from), {copy.bytes});
+      break;
+    case Direction::out:
+      queue.copy_out(reinterpret_cast<std::byte*>(copy.to), {copy.from}, {copy.bytes});
+      break;
+    case Direction::within:
+      queue.copy_within({copy.to}, {copy.from}, {copy.bytes});
+      break;
   }
+}
+
+void DeviceTask::issue(DeviceQueue& queue) const {
+  for (const DeviceCopy& copy : copies_) issue_copy(queue, direction_, copy);
 }
 
 void DeviceTask::fail() noexcept {

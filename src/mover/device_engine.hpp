@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "mover/ticket.hpp"
-#include "terrace/device.hpp"
+#include "terrace/tier.hpp"
 
 namespace terrace {
 
@@ -25,6 +25,12 @@ enum class Direction { in, out, within };
 struct DeviceCopy {
   std::uint64_t from = 0, to = 0, bytes = 0;
 };
+
+/// Which way bytes go. pre: at least one of the tiers is on a device
+Direction direction_between(Tier& from, Tier& to);
+/// The address of a tier's byte, the host's or the device's. pre: the tier has no blocks
+std::uint64_t address_in(Tier& tier, std::uint64_t offset);
+void issue_copy(DeviceQueue& queue, Direction direction, const DeviceCopy& copy);
 
 /// What one direction of a device is asked to carry, waited for as one.
 class DeviceTask {

@@ -86,23 +86,16 @@ bool device_alone(Engines& engines, const LinkMoves& part) {
   });
 }
 
-std::uint64_t address_of(Tier& tier, std::uint64_t offset) {
-  if (tier.device() != nullptr) return (tier.device()->address + offset).value;
-  return reinterpret_cast<std::uint64_t>(tier.memory() + offset);
-}
-
 void add_device_job(Transfer::State& state, const LinkMoves& part) {
   Engines& engines = *state.engines;
   Tier& from = engines.tier(part.link.from);
   Tier& to = engines.tier(part.link.to);
-  const Direction direction = from.device() == nullptr ? Direction::in
-                              : to.device() == nullptr ? Direction::out
-                                                       : Direction::within;
+  const Direction direction = direction_between(from, to);
   std::vector<DeviceCopy> copies;
   copies.reserve(part.moves.size());
   for (const Move& move : part.moves) {
     copies.push_back(
-        {address_of(from, move.from.offset), address_of(to, move.to.offset), move.from.bytes.count});
+        {address_in(from, move.from.offset), address_in(to, move.to.offset), move.from.bytes.count});
   }
   const Move& first = part.moves.front();
   const bool in = direction == Direction::in;

@@ -41,6 +41,29 @@ std::optional<Seconds> seconds_of(std::string_view planner) {
   return is_number ? std::optional(Seconds{seconds}) : std::nullopt;
 }
 
+/// The name under which the store keeps what planners have learned of a graph on a machine.
+constexpr std::string_view kAgentsKey = "learned agents";
+
+bool learns(std::string_view planner) {
+  const auto choice = choose_planner(planner);
+  return choice && choice->planner->name == "deeptm";
+}
+
+/// Hands in the agents that were trained before for this graph and machine, and keeps the one that is trained
+/// now. Without a store, or with agents that cannot be read, training begins anew.
+Result<Plan> plan_with_agents(std::string_view planner, PlanRequest request) {
+  auto store = open_store(request.progress);
+  const std::string graph = fingerprint(request.graph), machine = fingerprint(request.machine);
+  LearnedAgents agents;
+  if (const auto kept = store ? store->find_decision(graph, machine, kAgentsKey) : std::nullopt) {
+    if (auto read = agents_from_json(*kept)) agents = *std::move(read);
+  }
+  request.agents = &agents;
+  auto plan = make_plan(planner, request);
+  if (plan && store) store->save_decision(graph, machine, kAgentsKey, to_json(agents));
+  return plan;
+}
+
 }  // namespace
 
 Result<void> require_least(const Workload& workload, Bytes fast) {
@@ -99,12 +122,15 @@ PlanFunction planner_named(std::string name, const std::stop_token& stop) {
   return [name = std::move(name), stop](const PlanRequest& request) {
     PlanRequest limited = request;
     limited.stop = stop;
+    const auto make = [&] {
+      return learns(name) ? plan_with_agents(name, limited) : make_plan(name, limited);
+    };
     const auto seconds = seconds_of(name);
-    if (!seconds) return make_plan(name, limited);
+    if (!seconds) return make();
     StopAfter limit(*seconds);
     const std::stop_callback asked(stop, [&] { limit.stop(); });
     limited.stop = limit.token();
-    return make_plan(name, limited);
+    return make();
   };
 }
 

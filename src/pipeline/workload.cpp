@@ -16,6 +16,7 @@
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
 #include "terrace/lifetimes.hpp"
+#include "terrace/machine_file.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include "base/input_file.hpp"
 #include "base/json_reader.hpp"
 #include "plan/plan_keys.hpp"
 #include "terrace/plan.hpp"
@@ -46,6 +45,30 @@ Traffic read_traffic(const JsonValue& json) {
   return {tier(json[0]), tier(json[1]), Bytes{amount(json[2])}};
 }
 
+/// What says how an instruction works beside others stands behind the rest, and only where there is something
+/// to say.
+Copy read_copy(const JsonValue& json) {
+  const bool has_lanes = json.size() == 6;
+  if (!has_lanes) need_size(json, 5, "[\"copy\", [tensors], from, to, ticket]");
+  Copy copy{list(json[1], tensor), tier(json[2]), tier(json[3]), index(json[4]), {}};
+  if (!has_lanes) return copy;
+  const JsonObject lanes(json[5], plan_keys::kCopyLanes);
+  if (const auto after = lanes.find("after")) copy.after = list(*after, index);
+  return copy;
+}
+
+Run read_run(const JsonValue& json) {
+  const bool has_lanes = json.size() == 5;
+  if (!has_lanes) need_size(json, 4, "[\"run\", kernel, variant, [tiers]]");
+  Run run{{index(json[1])}, index(json[2]), list(json[3], tier), {}, {}, {}};
+  if (!has_lanes) return run;
+  const JsonObject lanes(json[4], plan_keys::kRunLanes);
+  if (const auto engine = lanes.find("engine")) run.engine = {index(*engine)};
+  if (const auto ticket = lanes.find("ticket")) run.ticket = index(*ticket);
+  if (const auto after = lanes.find("after")) run.after = list(*after, index);
+  return run;
+}
+
 Instruction read_instruction(const JsonValue& json) {
   if (json.size() == 0) json.fail("an instruction begins with its name");
   const JsonValue first = json[0];
@@ -58,18 +81,12 @@ Instruction read_instruction(const JsonValue& json) {
     need_size(json, 3, "[\"free\", tensor, tier]");
     return Free{tensor(json[1]), tier(json[2])};
   }
-  if (name == "copy") {
-    need_size(json, 5, "[\"copy\", [tensors], from, to, ticket]");
-    return Copy{list(json[1], tensor), tier(json[2]), tier(json[3]), index(json[4])};
-  }
+  if (name == "copy") return read_copy(json);
   if (name == "wait") {
     need_size(json, 2, "[\"wait\", ticket]");
     return Wait{index(json[1])};
   }
-  if (name == "run") {
-    need_size(json, 4, "[\"run\", kernel, variant, [tiers]]");
-    return Run{{index(json[1])}, index(json[2]), list(json[3], tier)};
-  }
+  if (name == "run") return read_run(json);
   first.fail(fmt::format("{} is not known; there are alloc, free, copy, wait, run", in_quotes(name)));
 }
 
@@ -109,22 +126,6 @@ Plan read(const JsonValue& json) {
 
 }  // namespace
 
-Result<Plan> plan_from_json(std::string_view text) {
-  try {
-    const nlohmann::json json = parse_json(text);
-    return read({json, ""});
-  } catch (const JsonError& error) {
-    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the plan: {}", error.what())};
-  }
-}
-
-Result<Plan> read_plan(const std::filesystem::path& path) {
-  const auto file = InputFile::open(path);
-  if (!file) return file.error();
-  const std::vector<std::byte> bytes = file->contents();
-  auto plan = plan_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!plan) return Error{plan.error().code, fmt::format("{}: {}", path.native(), plan.error().message)};
-  return plan;
-}
+Result<Plan> plan_from_json(std::string_view text) { return read_json(text, "plan", read); }
 
 }  // namespace terrace

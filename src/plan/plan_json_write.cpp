@@ -4,9 +4,9 @@
 #include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/check.hpp"
-#include "base/replace_file.hpp"
 #include "plan/plan_keys.hpp"
 #include "terrace/plan.hpp"
 
@@ -44,13 +44,14 @@ class Writer {
   void operator()(const Copy& copy) {
     text_ += "[\"copy\",";
     list(copy.tensors, ",", [&](TensorId tensor) { add("{}", tensor.index); });
-    add(",{},{},{}]", copy.from.index, copy.to.index, copy.ticket);
+    add(",{},{},{}", copy.from.index, copy.to.index, copy.ticket);
+    lanes({}, {}, copy.after);
   }
   void operator()(const Wait& wait) { add("[\"wait\",{}]", wait.ticket); }
   void operator()(const Run& run) {
     add("[\"run\",{},{},", run.kernel.index, run.variant);
     list(run.tiers, ",", [&](TierId tier) { add("{}", tier.index); });
-    text_ += ']';
+    lanes(run.engine, run.ticket, run.after);
   }
 
  private:
@@ -69,6 +70,19 @@ class Writer {
       write(element);
     }
     text_ += ']';
+  }
+
+  /// Ends an instruction. What every plan for one lane leaves out is left out.
+  void lanes(EngineId engine, std::optional<std::uint32_t> ticket, const std::vector<std::uint32_t>& after) {
+    std::string_view before = ",{";
+    const auto key = [&](std::string_view name) { add("{}\"{}\":", std::exchange(before, ","), name); };
+    if (engine != EngineId{}) key("engine"), add("{}", engine.index);
+    if (ticket) key("ticket"), add("{}", *ticket);
+    if (!after.empty()) {
+      key("after");
+      list(after, ",", [&](std::uint32_t one) { add("{}", one); });
+    }
+    text_ += before == "," ? "}]" : "]";
   }
 
   void place(const Alloc& region) {
@@ -118,11 +132,5 @@ class Writer {
 }  // namespace
 
 std::string to_json(const Plan& plan) { return Writer().run(plan); }
-
-void write_plan(const Plan& plan, const std::filesystem::path& path) {
-  const std::string text = to_json(plan);
-  const std::span<const std::byte> whole = std::as_bytes(std::span(text));
-  replace_file(path, {&whole, 1}).value();
-}
 
 }  // namespace terrace

@@ -17,6 +17,8 @@ inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 inline const std::vector<std::string_view> kPlan{"format",     "version", "planner",     "remark",
                                                  "graph",      "machine", "profile",     "budget",
                                                  "prediction", "start",   "instructions"};
+inline const std::vector<std::string_view> kCopyLanes{"after"};
+inline const std::vector<std::string_view> kRunLanes{"engine", "ticket", "after"};
 inline const std::vector<std::string_view> kPrediction{"step", "bound", "exposed", "moved"};
 
 }  // namespace terrace::plan_keys

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "terrace/plan.hpp"
 
 namespace terrace {
@@ -20,13 +22,17 @@ class Writer {
   std::string operator()(const Copy& copy) const {
     std::string tensors;
     for (const TensorId tensor : copy.tensors) tensors += (tensors.empty() ? "" : ", ") + name(tensor);
-    return fmt::format("copy {} {} > {} #{}", tensors, name(copy.from), name(copy.to), copy.ticket);
+    return fmt::format("copy {} {} > {} #{}{}", tensors, name(copy.from), name(copy.to), copy.ticket,
+                       after(copy.after));
   }
   std::string operator()(const Wait& wait) const { return fmt::format("wait #{}", wait.ticket); }
   std::string operator()(const Run& run) const {
     std::string text = "run " + name(run.kernel);
     if (const std::string variant = variant_name(run); !variant.empty()) text += " as " + variant;
-    return text + operands(run);
+    text += operands(run);
+    if (run.engine != EngineId{}) text += " on " + name(run.engine);
+    if (run.ticket) text += fmt::format(" #{}", *run.ticket);
+    return text + after(run.after);
   }
 
  private:
@@ -38,6 +44,15 @@ class Writer {
   }
   std::string name(TierId id) const {
     return id.index < machine_.tiers.size() ? machine_[id].name : fmt::format("tier[{}]", id.index);
+  }
+
+  std::string name(EngineId id) const {
+    return id.index < machine_.engine_count() ? machine_.compute_of(id).name
+                                              : fmt::format("engine[{}]", id.index);
+  }
+
+  static std::string after(const std::vector<std::uint32_t>& tickets) {
+    return tickets.empty() ? "" : fmt::format(" after #{}", fmt::join(tickets, ", #"));
   }
 
   std::string variant_name(const Run& run) const {
@@ -75,6 +90,15 @@ class Writer {
 };
 
 }  // namespace
+
+bool has_one_lane(const Plan& plan) {
+  return std::none_of(plan.instructions.begin(), plan.instructions.end(), [](const Instruction& one) {
+    if (const auto* run = std::get_if<Run>(&one))
+      return run->engine != EngineId{} || run->ticket || !run->after.empty();
+    const auto* copy = std::get_if<Copy>(&one);
+    return copy != nullptr && !copy->after.empty();
+  });
+}
 
 std::string to_text(const Instruction& instruction, const Graph& graph, const Machine& machine) {
   return std::visit(Writer(graph, machine), instruction);

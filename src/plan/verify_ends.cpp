@@ -47,7 +47,7 @@ void Verification::has_its_start(TensorId tensor) {
   for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {
     if (!regions_.at(tensor, {tier}).exists) continue;
     ++regions;
-    if (is_input && !machine_.tiers[tier].addressable)
+    if (is_input && !machine_.is_reached({tier}))
       report(fmt::format("the input {} starts in {}, where it cannot be filled in place", it.name,
                          name(TierId{tier})));
   }
@@ -59,8 +59,9 @@ void Verification::has_its_start(TensorId tensor) {
 // ---- The end
 
 void Verification::end() {
-  for (const Transfer& transfer : transfers_) {
-    if (!transfer.waited) report(fmt::format("ticket #{} is never waited for", transfer.ticket));
+  for (const Ticket& ticket : tickets_) {
+    if (!LaneClocks::is_over(ticket.event, clocks_.issued()))
+      report(fmt::format("ticket #{} is never waited for", ticket.number));
   }
   for (std::size_t i = 0; i < has_run_.size(); ++i) {
     if (!has_run_[i]) report(fmt::format("kernel {} never runs", graph_.kernels[i].name));
@@ -92,8 +93,9 @@ void Verification::ends_as_it_began(const Alloc& start) {
                        start.offset));
   }
   const ValueNumber last = values_.last(start.tensor);
-  // A transfer that still fills it was reported; inputs are filled anew.
-  if (!graph_[start.tensor].persistent || region.arriving || region.holds == last) return;
+  // What still fills it was reported; inputs are filled anew.
+  const bool filled = LaneClocks::is_over(region.writer, clocks_.issued());
+  if (!graph_[start.tensor].persistent || !filled || region.holds == last) return;
   report(
       fmt::format("{} holds {}, but the step leaves {}", what(), value_text(region.holds), value_text(last)));
 }
@@ -104,8 +106,8 @@ void Verification::result_is_at_hand(TensorId tensor) {
   bool at_hand = false;
   for (std::uint32_t i = 0; i < machine_.tiers.size(); ++i) {
     const AbstractRegion& region = regions_.at(tensor, {i});
-    if (!region.exists || region.arriving) continue;
-    at_hand |= machine_.tiers[i].addressable;
+    if (!region.exists || !LaneClocks::is_over(region.writer, clocks_.issued())) continue;
+    at_hand |= machine_.is_reached({i});
     if (region.holds == last) continue;
     report(fmt::format("the result {} holds {} in {}, but the step leaves {}", name(tensor),
                        value_text(region.holds), name(TierId{i}), value_text(last)));

@@ -18,10 +18,12 @@ Verification::Verification(const Graph& graph, const Machine& machine, const Pla
       plan_(plan),
       limit_(limit),
       values_(graph),
-      regions_(graph, machine),
+      clocks_(machine),
+      regions_(graph, machine, clocks_.lanes()),
       linked_(machine.tiers.size() * machine.tiers.size()),
       has_run_(graph.kernels.size()),
-      is_result_(graph.tensors.size()) {
+      is_result_(graph.tensors.size()),
+      issued_on_(clocks_.lanes()) {
   for (const Link& link : machine.links)
     linked_[link.from.index * machine.tiers.size() + link.to.index] = true;
   for (const TensorId result : graph.results) is_result_[result.index] = true;
@@ -104,51 +106,54 @@ void Verification::operator()(const Free& free) {
   const AbstractRegion& region = regions_.at(free.tensor, free.tier);
   const auto what = [&] { return fmt::format("the region of {} in {}", name(free.tensor), name(free.tier)); };
   if (!region.exists) return report(fmt::format("there is no {}", what().substr(4)));
-  if (region.arriving) report(fmt::format("{} is freed while a transfer fills it", what()));
-  if (region.readers > 0) report(fmt::format("{} is freed while a transfer reads it", what()));
+  if (const auto who = filling(region, clocks_.issued()))
+    report(fmt::format("{} is freed while {} it", what(), *who));
+  if (const auto who = reading(free.tensor, free.tier, clocks_.issued()))
+    report(fmt::format("{} is freed while {} it", what(), *who));
   regions_.remove(free.tensor, free.tier);
 }
 
 void Verification::operator()(const Copy& copy) {
   if (!known(copy.from) || !known(copy.to)) return;
-  if (!tickets_.emplace(copy.ticket, transfers_.size()).second)
+  if (ticket_places_.contains(copy.ticket))
     return report(fmt::format("ticket #{} is used a second time", copy.ticket));
-  transfers_.push_back({copy.ticket});
+  issue(clocks_.lane_of(copy.from, copy.to), copy.after);
+  give_ticket(copy.ticket);
   if (copy.from == copy.to) return report(fmt::format("it copies within {}", name(copy.from)));
   if (!is_linked(copy.from, copy.to))
     report(fmt::format("there is no link from {} to {}", name(copy.from), name(copy.to)));
   if (copy.tensors.empty()) report("it copies no tensor");
   for (std::size_t i = 0; i < copy.tensors.size(); ++i) {
-    if (!known(copy.tensors[i])) return;
-    const Piece piece = start_piece(copy.tensors[i], copy);
-    if (piece.from == nullptr) return;
-    transfers_.back().pieces.push_back(piece);
+    if (!known(copy.tensors[i]) || !carry(copy.tensors[i], copy)) return;
     if (i > 0) lies_beside(copy, i);
   }
 }
 
-/// One tensor of a transfer; without regions where there are none.
-Verification::Piece Verification::start_piece(TensorId tensor, const Copy& copy) {
-  AbstractRegion &from = regions_.at(tensor, copy.from), &to = regions_.at(tensor, copy.to);
+/// One tensor of a transfer. Returns whether it has regions to go from and to.
+bool Verification::carry(TensorId tensor, const Copy& copy) {
+  const AbstractRegion &from = regions_.at(tensor, copy.from), &to = regions_.at(tensor, copy.to);
   for (const TierId tier : {copy.from, copy.to}) {
     if (regions_.at(tensor, tier).exists) continue;
     report(fmt::format("{} has no region in {}", name(tensor), name(tier)));
-    return {};
+    return false;
   }
   const auto what = [&](TierId tier) {
     return fmt::format("the region of {} in {}", name(tensor), name(tier));
   };
-  if (from.arriving) {
-    report(fmt::format("{} is copied while a transfer fills it", what(copy.from)));
+  if (const auto who = filling(from, clocks_.started())) {
+    report(fmt::format("{} is copied while {} it", what(copy.from), *who));
   } else if (from.holds == kUndefined) {
     report(fmt::format("{} is copied, but holds nothing defined", what(copy.from)));
   }
-  if (to.arriving) report(fmt::format("{} is copied to while another transfer fills it", what(copy.to)));
-  if (to.readers > 0) report(fmt::format("{} is copied to while a transfer reads it", what(copy.to)));
-  ++from.readers;
-  to.arriving = true;
-  to.holds = kUndefined;
-  return {&from, &to, from.generation, to.generation, from.holds};
+  if (const auto who = filling(to, clocks_.started())) {
+    const std::string other = clocks_.is_engine(to.writer.lane) ? *who : "another transfer fills";
+    report(fmt::format("{} is copied to while {} it", what(copy.to), other));
+  }
+  if (const auto who = reading(tensor, copy.to, clocks_.started()))
+    report(fmt::format("{} is copied to while {} it", what(copy.to), *who));
+  regions_.add_reader(tensor, copy.from, at_work_);
+  regions_.set_writer(tensor, copy.to, at_work_, from.holds);
+  return true;
 }
 
 /// Whether the tensor follows the one before it in both tiers. pre: both have regions in both
@@ -160,20 +165,6 @@ void Verification::lies_beside(const Copy& copy, std::size_t index) {
     report(fmt::format("{} ends at {} of {} and {} begins at {}: tensors of one copy lie side by side",
                        name(copy.tensors[index - 1]), before.offset + before.bytes, name(tier),
                        name(copy.tensors[index]), after.offset));
-  }
-}
-
-void Verification::operator()(const Wait& wait) {
-  const auto found = tickets_.find(wait.ticket);
-  if (found == tickets_.end()) return report(fmt::format("no transfer has ticket #{}", wait.ticket));
-  Transfer& transfer = transfers_[found->second];
-  if (transfer.waited) return report(fmt::format("ticket #{} was waited for before", wait.ticket));
-  transfer.waited = true;
-  for (const Piece& piece : transfer.pieces) {
-    if (piece.from->exists && piece.from->generation == piece.from_generation) --piece.from->readers;
-    if (!piece.to->exists || piece.to->generation != piece.to_generation) continue;
-    piece.to->arriving = false;
-    piece.to->holds = piece.value;
   }
 }
 

@@ -106,6 +106,11 @@ std::optional<double> Adviser::price(const std::vector<Bytes>& used) const {
 
 Result<void> Adviser::plan_for(Bytes fast) {
   check(fast <= request_.budget[0], "no budget is more than the most");
+  if (request_.machine.engine_count() > 1) {
+    return Error{ErrorCode::unsupported,
+                 "advice compares plans with bounds for one engine, and the machine has several: leave out "
+                 "its key 'engines'"};
+  }
   if (std::any_of(tried_.begin(), tried_.end(), [&](const Tried& one) { return one.fast == fast; }))
     return {};
   if (const auto before = refused_.find(fast); before != refused_.end()) return before->second;

@@ -9,18 +9,23 @@
 #include "base/similar.hpp"
 #include "migration/variant_choice.hpp"
 #include "planners/autotm/autotm.hpp"
+#include "planners/baselines/active_list.hpp"
 #include "planners/baselines/cached_arrays.hpp"
 #include "planners/baselines/demand.hpp"
 #include "planners/baselines/in_place.hpp"
-#include "planners/baselines/online.hpp"
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/best.hpp"
+#include "planners/deeptm/deeptm.hpp"
+#include "planners/offload/offload.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
 namespace {
+
+/// An option of every planner: the engine that updates go to.
+constexpr std::string_view kUpdates = "updates";
 
 constexpr std::string_view kAutoTm = "solver gap seconds iterations linking";
 
@@ -29,9 +34,10 @@ constexpr PlannerInfo kPlanners[] = {
      "the fastest, by the simulator, of plans guided by the bound's multipliers, with and without "
      "recomputation, and of other planners' plans",
      plan_best},
-    {"prefetch", "the farthest next use leaves; all movement in the background and ahead of time",
+    {"prefetch", "evicts the farthest next use; all transfers overlap with kernels and start ahead of time",
      plan_prefetch},
-    {"sentinel", "what one layer uses stays; all else moves between intervals of layers, ahead of its use",
+    {"sentinel",
+     "groups layers into intervals and prefetches the tensors of the next interval during this one",
      plan_sentinel, "interval intervals reserve grouping end order in_place below"},
     {"autotm-async", "AutoTM's integer program; tensors also move beside one kernel at a time",
      plan_autotm_async, kAutoTm},
@@ -39,19 +45,31 @@ constexpr PlannerInfo kPlanners[] = {
      kAutoTm},
     {"autotm-static", "AutoTM's integer program; every tensor stays in one tier", plan_autotm_static,
      kAutoTm},
-    {"next-use", "the farthest next use leaves, when room is needed (Belady)", plan_next_use},
-    {"lru", "the longest unused leaves, when room is needed", plan_lru},
-    {"swapadvisor", "a genetic search over what leaves and when", plan_swap_advisor, "generations"},
-    {"capuchin", "what can be swapped unseen is swapped, what is cheap is recomputed", plan_capuchin},
-    {"vdnn", "inputs of convolutions leave until backward", plan_vdnn},
-    {"ca-lmp", "CachedArrays: operands come to fast memory, the dead leave at once", plan_cached_arrays_lmp},
-    {"ca-lm", "CachedArrays: what is written comes to fast memory, the dead leave at once",
+    {"deeptm", "DeepTM: an agent learns in the simulator where each tensor goes", plan_deeptm,
+     "by weights hotter copies reward beta episodes seconds"},
+    {"heat",
+     "DeepTM's four properties: what is used soon and often, is small and short-lived is in fast memory",
+     plan_heat, "by weights hotter copies"},
+    {"next-use", "evicts the farthest next use, when room is needed (Belady)", plan_next_use},
+    {"lru", "evicts the least recently used tensor, when room is needed", plan_lru},
+    {"swapadvisor", "a genetic search over which tensors are evicted and when", plan_swap_advisor,
+     "generations"},
+    {"capuchin", "swaps tensors whose transfers kernels hide, and recomputes those that are cheap to compute",
+     plan_capuchin},
+    {"vdnn",
+     "evicts the inputs of convolutions after the forward pass and prefetches them for the backward pass",
+     plan_vdnn},
+    {"ca-lmp", "CachedArrays: operands are brought to fast memory, dead tensors are freed at once",
+     plan_cached_arrays_lmp},
+    {"ca-lm", "CachedArrays: outputs are brought to fast memory, dead tensors are freed at once",
      plan_cached_arrays_lm},
-    {"ca-l", "CachedArrays: what is written comes to fast memory, the dead leave last", plan_cached_arrays_l},
-    {"ca-none", "CachedArrays: as ca-l, with new tensors made in slow memory first", plan_cached_arrays_none},
-    {"active-list", "used again means active; active and inactive change places after each layer",
+    {"ca-l", "CachedArrays: outputs are brought to fast memory, dead tensors stay until a collection",
+     plan_cached_arrays_l},
+    {"ca-none", "CachedArrays: as ca-l, with new tensors created in slow memory", plan_cached_arrays_none},
+    {"active-list",
+     "tensors used twice become active; after each layer active ones replace inactive ones in fast memory",
      plan_active_list},
-    {"first-touch", "a tensor stays where there was room when it was made", plan_first_touch},
+    {"first-touch", "a tensor stays where there was room when it was created", plan_first_touch},
     {"all-slow", "everything in the slowest memory that kernels can use", plan_all_slow},
     {"all-fast", "everything in fast memory", plan_all_fast},
 };
@@ -84,11 +102,13 @@ Result<PlannerChoice> choose_planner(std::string_view text) {
     return no_such("planner", parts[0], names);
   }
   PlannerChoice choice{found, {}};
-  const auto known = parts_of(found->options, ' ');
+  auto known = parts_of(found->options, ' ');
+  if (found->options.empty()) known.clear();
+  known.push_back(kUpdates);
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = std::min(parts[i].find('='), parts[i].size());
     const std::string_view name = parts[i].substr(0, equals);
-    if (found->options.empty())
+    if (found->options.empty() && name != kUpdates)
       return Error{ErrorCode::invalid_argument,
                    fmt::format("planner {} has no options: leave out +{}", found->name, parts[i])};
     if (std::find(known.begin(), known.end(), name) == known.end())
@@ -113,9 +133,11 @@ Result<void> check_planner(std::string_view text) {
 Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
   const auto choice = choose_planner(name);
   if (!choice) return choice.error();
-  const auto plan = [&](PlanRequest asked) {
+  const auto plan = [&](PlanRequest asked) -> Result<Plan> {
     asked.options.insert(choice->options.begin(), choice->options.end());
-    return choice->planner->plan(asked);
+    const auto updates = asked.options.extract(std::string(kUpdates));
+    auto made = choice->planner->plan(asked);
+    return made && !updates.empty() ? with_updates_on(updates.mapped(), asked, *made) : made;
   };
   return make_plan_by(plan, name, request);
 }

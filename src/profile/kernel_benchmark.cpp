@@ -7,10 +7,10 @@
 #include <cstring>
 #include <map>
 
-#include "backends/cpu/math/random.hpp"
-#include "backends/cpu/math/team.hpp"
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "math/random.hpp"
+#include "math/team.hpp"
 #include "profile/placements.hpp"
 #include "profile/roofline.hpp"
 

@@ -22,7 +22,7 @@ void add_accesses(std::vector<Seconds>& accesses, const Graph& graph, const Mach
   }
 }
 
-Seconds fastest(const std::vector<std::vector<PlacedTime>>& variants, double share) {
+Seconds fastest_variant(const std::vector<std::vector<PlacedTime>>& variants, double share) {
   Seconds least = Seconds::max();
   for (const auto& measured : variants) {
     check(!measured.empty(), "the profile has every variant with all operands in tier 0");
@@ -51,7 +51,7 @@ Seconds in_step(const PlacedTime& placed, double cold_share) {
 }
 
 KernelClock::KernelClock(const Graph& graph, const Machine& machine, const Profile& profile)
-    : profile_(profile), tiers_(machine.tiers.size()) {
+    : profile_(profile), tiers_(machine.tiers.size()), engines_(machine.engine_count()) {
   check(profile.kernels.size() == graph.kernels.size(), "the profile is of this graph");
   first_operand_.reserve(graph.kernels.size() + 1);
   first_operand_.push_back(0);
@@ -64,8 +64,12 @@ KernelClock::KernelClock(const Graph& graph, const Machine& machine, const Profi
     first_variant_.push_back(first_placement_.size() - 1);
     for (const auto& measured : variants) index_placements(measured);
     cold_share_.push_back(cold_share(graph, {k}));
-    fast_.push_back(fastest(variants, cold_share_.back()));
+    fast_.push_back(fastest_variant(variants, cold_share_.back()));
     fast_step_ += fast_.back();
+    for (const Engine& engine : machine.further_engines) {
+      const DataType type = arithmetic_type(graph, graph.kernels[k]);
+      slowdown_.push_back(machine.compute.rate(type) / engine.compute.rate(type));
+    }
   }
 }
 
@@ -103,14 +107,16 @@ const PlacedTime* KernelClock::find(KernelId kernel, std::uint32_t variant,
   return nullptr;
 }
 
-Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers) const {
+Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers,
+                          EngineId engine) const {
   const auto& variants = profile_.kernels[kernel.index].variants;
   check(variant < variants.size(), "the kernel has that variant");
   check(tiers.size() == first_operand_[kernel.index + 1] - first_operand_[kernel.index],
         "every operand of a kernel has a tier");
-  const double share = cold_share_[kernel.index];
-  Seconds time = in_step(variants[variant].front(), share);
-  if (const PlacedTime* placed = find(kernel, variant, tiers)) return std::max(time, in_step(*placed, share));
+  const double share = cold_share_[kernel.index], slower = slowdown(kernel, engine);
+  Seconds time = in_step(variants[variant].front(), share) * slower;
+  if (const PlacedTime* placed = find(kernel, variant, tiers))
+    return std::max(time, in_step(*placed, share) * slower);
   for (std::uint32_t tier = 1; tier < tiers_; ++tier) {
     Seconds there{0};
     for (std::size_t i = 0; i < tiers.size(); ++i) {
@@ -119,6 +125,13 @@ Seconds KernelClock::time(KernelId kernel, std::uint32_t variant, std::span<cons
     time = std::max(time, there);
   }
   return time;
+}
+
+Seconds KernelClock::fastest(KernelId kernel) const {
+  double least = 1;
+  for (std::uint32_t engine = 1; engine < engines_; ++engine)
+    least = std::min(least, slowdown(kernel, {engine}));
+  return fast(kernel) * least;
 }
 
 }  // namespace terrace

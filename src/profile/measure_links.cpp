@@ -8,9 +8,9 @@
 #include <future>
 #include <thread>
 
-#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
 #include "base/random.hpp"
+#include "math/loops.hpp"
 
 namespace terrace {
 namespace {

@@ -5,9 +5,9 @@
 #include <numeric>
 #include <vector>
 
-#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
 #include "base/random.hpp"
+#include "math/loops.hpp"
 
 namespace terrace {
 namespace {

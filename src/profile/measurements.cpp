@@ -76,12 +76,13 @@ BytesPerSecond largest_rate(const Machine& machine, TierId from, TierId to) {
   return link->rates.back().rate;
 }
 
-void rate_by_links(Machine& machine) {
+void rate_by_links(Machine& machine, const std::vector<TierSamples>& samples) {
   for (std::uint32_t i = 1; i < machine.tiers.size(); ++i) {
     MachineTier& tier = machine.tiers[i];
     if (tier.addressable) continue;
     tier.read = largest_rate(machine, TierId{i}, TierId{0});
     tier.write = largest_rate(machine, TierId{0}, TierId{i});
+    if (samples[i].spec.kind == TierKind::pinned) continue;  // it is memory, and has no blocks
     MachineTier& fast = machine.tiers[0];
     fast.granularity = std::max({fast.granularity, kPage, tier.granularity});
   }
@@ -105,7 +106,7 @@ Machine assemble(const Measurements& measured) {
   for (const TierSamples& tier : measured.tiers) machine.tiers.push_back(tier_of(tier));
   for (const LinkSamples& link : measured.links) machine.links.push_back(link_of(link));
   make_names_unique(machine.tiers);
-  rate_by_links(machine);
+  rate_by_links(machine, measured.tiers);
   return machine;
 }
 

@@ -50,7 +50,7 @@ struct LinkSamples {
 struct Measurements {
   std::string source;
   Compute compute;
-  std::vector<TierSamples> tiers;  ///< the first is `dram`
+  std::vector<TierSamples> tiers;  ///< the first is `dram`, or on a device
   std::vector<LinkSamples> links;
 };
 

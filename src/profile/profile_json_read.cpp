@@ -111,14 +111,7 @@ std::string wrong_kernel(const KernelProfile& profile, const Kernel& kernel, std
 
 }  // namespace
 
-Result<Profile> profile_from_json(std::string_view text) {
-  try {
-    const nlohmann::json json = parse_json(text);
-    return read({json, ""});
-  } catch (const JsonError& error) {
-    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the profile: {}", error.what())};
-  }
-}
+Result<Profile> profile_from_json(std::string_view text) { return read_json(text, "profile", read); }
 
 Result<void> validate(const Profile& profile, const Graph& graph, const Machine& machine) {
   if (profile.kernels.size() != graph.kernels.size()) {

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <vector>
 
-#include "backends/cpu/math/loops.hpp"
 #include "base/check.hpp"
+#include "math/loops.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {

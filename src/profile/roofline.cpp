@@ -21,12 +21,17 @@ Seconds access_time(const MachineTier& tier, OperandUse use) {
   return tier.latency + use.read / tier.read + use.written / tier.write;
 }
 
+DataType arithmetic_type(const Graph& graph, const Kernel& kernel) {
+  const auto& operands = kernel.inputs.empty() ? kernel.outputs : kernel.inputs;
+  return operands.empty() ? DataType::f32 : graph[operands.front().tensor].type;
+}
+
 Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine) {
   Seconds memory{0};
   for (std::size_t i = 0; i < operand_count(kernel); ++i) {
     memory += access_time(machine.tiers.front(), operand_use(graph, kernel, i));
   }
-  return std::max(memory, Seconds{kernel.flops / machine.compute.flops_per_second});
+  return std::max(memory, Seconds{kernel.flops / machine.compute.rate(arithmetic_type(graph, kernel))});
 }
 
 }  // namespace terrace

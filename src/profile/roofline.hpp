@@ -24,6 +24,9 @@ OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t ope
 /// What one operand takes in a tier when nothing else happens: the latency once, then the bytes.
 Seconds access_time(const MachineTier& tier, OperandUse use);
 
+/// The type whose arithmetic rate counts: that of the kernel's first operand.
+DataType arithmetic_type(const Graph& graph, const Kernel& kernel);
+
 /// All operands in tier 0.
 Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine);
 

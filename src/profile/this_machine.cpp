@@ -12,6 +12,7 @@
 #include "profile/computer_name.hpp"
 #include "profile/tier_sample.hpp"
 #include "terrace/error.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {

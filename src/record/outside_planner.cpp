@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/child_process.hpp"
+#include "migration/repack.hpp"
 #include "record/plan_question.hpp"
 #include "terrace/verify.hpp"
 

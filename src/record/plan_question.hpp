@@ -24,9 +24,4 @@ struct PlanAnswer {
 /// taken from the request.
 Result<PlanAnswer> read_answer(std::string_view text, const PlanRequest& request);
 
-/// The answer with offsets, and with what it needs as its budget: more than the request's where the regions
-/// could not be packed into it. An answer that makes a region twice, or ends one that is not there, stays as
-/// it is: the verifier tells what is wrong with it.
-Plan with_offsets(const PlanRequest& request, Plan plan);
-
 }  // namespace terrace

@@ -6,8 +6,8 @@
 #include <limits>
 #include <map>
 
-#include "base/input_file.hpp"
 #include "base/json_reader.hpp"
+#include "base/text_file.hpp"
 #include "record/json_parts.hpp"
 #include "record/record_check.hpp"
 #include "record/record_keys.hpp"
@@ -110,29 +110,16 @@ Record read(const Parts& parts) {
     parts.value("result", require_object);
     record.result = parts.need("result");
   }
-  const auto wrong = check_record(record, parts.value("fingerprints", read_fingerprints));
-  if (!wrong) throw JsonError(wrong.error().message);
+  refuse_unless(check_record(record, parts.value("fingerprints", read_fingerprints)));
   return record;
 }
 
 }  // namespace
 
 Result<Record> record_from_json(std::string_view text) {
-  try {
-    return read(Parts(text));
-  } catch (const JsonError& error) {
-    return Error{ErrorCode::invalid_argument, fmt::format("cannot read the record: {}", error.what())};
-  }
+  return read_json("record", [&] { return read(Parts(text)); });
 }
 
-Result<Record> read_record(const std::filesystem::path& path) {
-  const auto file = InputFile::open(path);
-  if (!file) return file.error();
-  const std::vector<std::byte> bytes = file->contents();
-  auto record = record_from_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-  if (!record)
-    return Error{record.error().code, fmt::format("{}: {}", path.native(), record.error().message)};
-  return record;
-}
+Result<Record> read_record(const std::filesystem::path& path) { return parse_file(path, record_from_json); }
 
 }  // namespace terrace

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
-#include "base/replace_file.hpp"
+#include "base/text_file.hpp"
 #include "record/record_check.hpp"
 #include "record/record_keys.hpp"
 #include "terrace/graph_json.hpp"
@@ -48,9 +48,7 @@ std::string to_json(const Record& record) {
 }
 
 void write_record(const Record& record, const std::filesystem::path& path) {
-  const std::string text = to_json(record);
-  const std::span<const std::byte> whole = std::as_bytes(std::span(text));
-  replace_file(path, {&whole, 1}).value();
+  write_text(path, to_json(record));
 }
 
 }  // namespace terrace

@@ -2,7 +2,6 @@
 #include "sim/link_lanes.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "base/check.hpp"
@@ -23,18 +22,29 @@ std::size_t LinkLanes::lane_of(TierId from, TierId to) const {
   return static_cast<std::size_t>(link - machine_.links.data());
 }
 
-std::size_t LinkLanes::start(TierId from, TierId to, Bytes bytes) {
+std::size_t LinkLanes::queue(TierId from, TierId to, Bytes bytes, bool held) {
   Lane& lane = lanes_[lane_of(from, to)];
   const std::size_t number = done_.size();
   done_.push_back(false);
   intervals_.push_back({});
   lane.moved += bytes;
-  lane.queue.push_back({number, lane.link->time(bytes)});
-  if (lane.queue.size() == 1) {
+  lane.queue.push_back({number, lane.link->time(bytes), held});
+  if (lane.queue.size() == 1 && !held) {
     begin_first(lane);
     set_speeds();
   }
   return number;
+}
+
+void LinkLanes::release(TierId from, TierId to, std::size_t transfer) {
+  Lane& lane = lanes_[lane_of(from, to)];
+  const auto it = std::find_if(lane.queue.begin(), lane.queue.end(),
+                               [=](const Transfer& queued) { return queued.number == transfer; });
+  check(it != lane.queue.end() && it->held, "a transfer that is released was held");
+  it->held = false;
+  if (it != lane.queue.begin()) return;
+  begin_first(lane);
+  set_speeds();
 }
 
 void LinkLanes::begin_first(Lane& lane) {
@@ -89,18 +99,6 @@ void LinkLanes::advance(Seconds time) {
     }
   }
   if (ended) set_speeds();
-}
-
-void LinkLanes::finish(std::size_t transfer) {
-  while (!is_done(transfer)) {
-    const Seconds next = next_end();
-    check(std::isfinite(next.count()), "a link that is busy has some speed");
-    advance(next);
-  }
-}
-
-void LinkLanes::finish_all() {
-  for (std::size_t i = 0; i < done_.size(); ++i) finish(i);
 }
 
 std::vector<Traffic> LinkLanes::moved() const {

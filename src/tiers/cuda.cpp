@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cerrno>
 
 #include "base/cuda_driver.hpp"
@@ -40,6 +41,7 @@ class CudaDevice final : public Device {
  public:
   CudaDevice(const CudaDriver& driver, const Gpu& gpu, CUdevice device, CUcontext context)
       : driver_(driver),
+        number_(gpu.number),
         name_(fmt::format("cuda:{}", gpu.number)),
         model_(gpu.name),
         device_(device),
@@ -51,9 +53,11 @@ class CudaDevice final : public Device {
   std::unique_ptr<DeviceAllocation> allocate(Bytes bytes) override;
   std::unique_ptr<DeviceQueue> make_queue() override;
   std::unique_ptr<DeviceEvent> make_event() override;
+  std::unique_ptr<DeviceFlag> make_flag() override;
   std::unique_ptr<DevicePin> pin(std::span<std::byte> memory) override;
   bool reaches(std::span<const std::byte> memory) override;
 
+  unsigned number() const noexcept { return number_; }
   const std::string& model() const noexcept { return model_; }
   struct Memory {
     Bytes free, total;
@@ -67,29 +71,21 @@ class CudaDevice final : public Device {
 
   const CudaDriver& driver() const noexcept { return driver_; }
 
-  /// In scope, this device's context is the thread's; then again what was before, which may be another
-  /// library's.
+  /// This device's context in scope. Throws where the GPU cannot be used.
   class Current {
    public:
-    explicit Current(const CudaDevice& device) : driver_(device.driver_) {
-      device.require(driver_.CtxPushCurrent(device.context_), "using the GPU");
+    explicit Current(const CudaDevice& device) : context_(device.driver_, device.context_) {
+      device.require(context_.entered(), "using the GPU");
     }
-    ~Current() {
-      CUcontext same = nullptr;
-      driver_.CtxPopCurrent(&same);
-    }
-    Current(const Current&) = delete;
 
    private:
-    const CudaDriver& driver_;
+    CurrentContext context_;
   };
 
   /// Gives something back. Where the GPU is lost, that is gone anyway.
   void quietly(auto give_back) const noexcept {
-    CUcontext same = nullptr;
-    if (driver_.CtxPushCurrent(context_) != CUDA_SUCCESS) return;
-    give_back();
-    driver_.CtxPopCurrent(&same);
+    const CurrentContext current(driver_, context_);
+    if (current.entered() == CUDA_SUCCESS) give_back();
   }
 
   void require(CUresult result, std::string_view doing) const {
@@ -105,6 +101,7 @@ class CudaDevice final : public Device {
 
  private:
   const CudaDriver& driver_;
+  const unsigned number_;
   const std::string name_, model_;
   const CUdevice device_;
   const CUcontext context_;
@@ -141,6 +138,37 @@ class CudaEvent final : public DeviceEvent {
  private:
   const CudaDevice& device_;
   CUevent event_ = nullptr;
+};
+
+/// A word in pinned memory of its own.
+class CudaFlag final : public DeviceFlag {
+ public:
+  explicit CudaFlag(const CudaDevice& device) : device_(device) {
+    const Current current(device_);
+    void* memory = nullptr;
+    device_.require(device_.driver().MemHostAlloc(&memory, sizeof(std::uint32_t), CU_MEMHOSTALLOC_PORTABLE),
+                    "making a flag");
+    word_ = static_cast<std::uint32_t*>(memory);
+    *word_ = 0;
+    device_.require(device_.driver().MemHostGetDevicePointer(&address_, memory, 0), "making a flag");
+  }
+  ~CudaFlag() override {
+    device_.quietly([&] { device_.driver().MemFreeHost(word_); });
+  }
+  CudaFlag(const CudaFlag&) = delete;
+
+  void raise(std::uint32_t to) noexcept override {
+    if (value() < to) std::atomic_ref(*word_).store(to, std::memory_order_release);
+  }
+  std::uint32_t value() const noexcept override {
+    return std::atomic_ref(*word_).load(std::memory_order_acquire);
+  }
+  CUdeviceptr address() const noexcept { return address_; }
+
+ private:
+  const CudaDevice& device_;
+  std::uint32_t* word_ = nullptr;
+  CUdeviceptr address_ = 0;
 };
 
 class CudaQueue final : public DeviceQueue {
@@ -180,6 +208,18 @@ class CudaQueue final : public DeviceQueue {
     const Current current(device_);
     device_.require(driver().StreamWaitEvent(stream_, static_cast<CudaEvent&>(event).handle(), 0),
                     "making a queue wait");
+  }
+  void wait_for(DeviceFlag& flag, std::uint32_t value) override {
+    const Current current(device_);
+    device_.require(driver().StreamWaitValue32(stream_, static_cast<CudaFlag&>(flag).address(), value,
+                                               CU_STREAM_WAIT_VALUE_GEQ),
+                    "making a queue wait for a flag");
+  }
+  void raise(DeviceFlag& flag, std::uint32_t to) override {
+    const Current current(device_);
+    device_.require(driver().StreamWriteValue32(stream_, static_cast<CudaFlag&>(flag).address(), to,
+                                                CU_STREAM_WRITE_VALUE_DEFAULT),
+                    "raising a flag");
   }
   void finish() override {
     const Current current(device_);
@@ -230,6 +270,11 @@ std::unique_ptr<DeviceAllocation> CudaDevice::allocate(Bytes bytes) {
 }
 std::unique_ptr<DeviceQueue> CudaDevice::make_queue() { return std::make_unique<CudaQueue>(*this); }
 std::unique_ptr<DeviceEvent> CudaDevice::make_event() { return std::make_unique<CudaEvent>(*this); }
+
+std::unique_ptr<DeviceFlag> CudaDevice::make_flag() {
+  if (!waits_for_flags(driver_, device_)) return nullptr;
+  return std::make_unique<CudaFlag>(*this);
+}
 
 std::unique_ptr<DevicePin> CudaDevice::pin(std::span<std::byte> memory) {
   const Current current(*this);
@@ -291,6 +336,17 @@ Result<std::shared_ptr<Device>> open_cuda_device(unsigned number) {
   return std::shared_ptr<Device>(std::move(*device));
 }
 
+std::optional<unsigned> gpu_number(const Device& device) {
+  const auto* const gpu = dynamic_cast<const CudaDevice*>(&device);
+  return gpu == nullptr ? std::nullopt : std::optional(gpu->number());
+}
+
+Result<Bytes> free_on_gpu(unsigned number) {
+  const auto device = open_device(number);
+  if (!device) return device.error();
+  return (*device)->memory().free;
+}
+
 Result<std::unique_ptr<Tier>> open_cuda_tier(const TierSpec& spec) {
   auto description = describe(spec, kDeviceGranule);
   if (!description) return description.error();
@@ -310,7 +366,7 @@ Result<std::unique_ptr<Tier>> open_cuda_tier(const TierSpec& spec) {
 }
 
 Result<std::unique_ptr<Tier>> open_pinned_tier(const TierSpec& spec) {
-  auto description = describe(spec, kCacheLine);
+  auto description = describe(spec, kDeviceGranule);  // so that neighbours here are neighbours there
   if (!description) return description.error();
   auto device = open_device(0);
   if (!device) return with_name(spec, device.error());
@@ -336,6 +392,8 @@ Error not_built(const std::string& name) {
 Result<std::shared_ptr<Device>> open_cuda_device(unsigned number) {
   return not_built(fmt::format("cuda:{}", number));
 }
+std::optional<unsigned> gpu_number(const Device&) { return std::nullopt; }
+Result<Bytes> free_on_gpu(unsigned number) { return not_built(fmt::format("cuda:{}", number)); }
 Result<std::unique_ptr<Tier>> open_cuda_tier(const TierSpec& spec) { return not_built(to_string(spec)); }
 Result<std::unique_ptr<Tier>> open_pinned_tier(const TierSpec& spec) { return not_built(to_string(spec)); }
 

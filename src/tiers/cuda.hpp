@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "terrace/tier.hpp"
 
@@ -11,5 +12,11 @@ namespace terrace {
 /// The GPU of that number, used through its primary context, the one that CUDA's runtime and PyTorch use.
 /// Fails with unsupported where this build or this computer has no such GPU.
 Result<std::shared_ptr<Device>> open_cuda_device(unsigned number);
+
+/// How much memory the GPU of that number has free. Fails as opening it does.
+Result<Bytes> free_on_gpu(unsigned number);
+
+/// Which GPU the device is; nothing where it is none.
+std::optional<unsigned> gpu_number(const Device& device);
 
 }  // namespace terrace

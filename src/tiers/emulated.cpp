@@ -18,7 +18,9 @@ class EmulatedTier final : public MemoryTier {
   void pace(Access access, Bytes amount, Seconds took) override {
     access == Access::read ? pacer_.hold(amount, {}, took) : pacer_.hold({}, amount, took);
   }
-  void charge(Bytes read, Bytes written, Seconds took) override { pacer_.hold(read, written, took); }
+  void charge(Bytes read, Bytes written, Seconds took, std::uint64_t accesses) override {
+    pacer_.hold(read, written, took, accesses);
+  }
 
  private:
   Pacer pacer_;

@@ -64,11 +64,15 @@ class AddressableFake final : public ScriptedTier {
 class BlockFake final : public ScriptedTier {
  public:
   explicit BlockFake(TierDescription description)
-      : ScriptedTier(std::move(description)), queue_(bytes(), description_.granularity, script_) {}
+      : ScriptedTier(std::move(description)), queue_(bytes(), mutex_, description_.granularity, script_) {}
 
   BlockQueue* blocks() noexcept override { return &queue_; }
+  std::unique_ptr<BlockQueue> lane() override {
+    return std::make_unique<FakeQueue>(bytes(), mutex_, description_.granularity, script_);
+  }
 
  private:
+  std::mutex mutex_;  // guards the bytes
   FakeQueue queue_;
 };
 

@@ -112,8 +112,10 @@ std::size_t FakeQueue::deliver(std::span<BlockCompletion> completions) {
 
 BlockCompletion FakeQueue::complete(const InFlight& work) {
   const std::int64_t result = outcome(work.fault, total(work.request.pieces), block_);
-  if (result > 0)
+  if (result > 0) {
+    const std::lock_guard lock(shared_);
     transfer(work.request, bytes_.data() + work.request.offset, static_cast<std::uint64_t>(result));
+  }
   return {work.request.tag, result};
 }
 

@@ -14,9 +14,9 @@ namespace terrace {
 
 class FakeQueue final : public BlockQueue {
  public:
-  /// pre: the bytes and the script outlive the queue
-  FakeQueue(std::span<std::byte> bytes, Bytes block, FaultScript& script)
-      : bytes_(bytes), block_(block), script_(script) {}
+  /// `shared` guards the bytes, which several queues may reach. pre: all of them outlive the queue
+  FakeQueue(std::span<std::byte> bytes, std::mutex& shared, Bytes block, FaultScript& script)
+      : bytes_(bytes), shared_(shared), block_(block), script_(script) {}
 
   Bytes block_size() const noexcept override { return block_; }
   Bytes memory_alignment() const noexcept override { return {64}; }
@@ -41,10 +41,11 @@ class FakeQueue final : public BlockQueue {
   std::size_t deliver(std::span<BlockCompletion> completions);
 
   const std::span<std::byte> bytes_;
+  std::mutex& shared_;  // taken after mutex_
   const Bytes block_;
   FaultScript& script_;
 
-  std::mutex mutex_;  // guards all below and the bytes
+  std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::vector<InFlight> in_flight_;
   bool woken_ = false;

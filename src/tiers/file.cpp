@@ -21,17 +21,61 @@ constexpr Bytes kDefaultRequest = 4_MiB;
 constexpr unsigned kDefaultDepth = 32;
 constexpr Bytes kLeastCapacity = 4_KiB;
 
+/// Opens queues to one file, all of the same kind and under the same limits.
+class QueueOpener {
+ public:
+  QueueOpener(BlockFile file, const TierSpec& spec) : file_(std::move(file)), pool_(spec.force_pool) {
+    if (spec.threads > 0) threads_ = spec.threads;
+    const PaceLimits limits{spec.read_rate, spec.write_rate};
+    if (limits.any()) pace_ = std::make_shared<SharedPace>(limits);
+  }
+
+  std::unique_ptr<BlockQueue> open() {
+    auto queue = open_unpaced();
+    return pace_ ? pace(std::move(queue), pace_) : std::move(queue);
+  }
+
+  const BlockFile& file() const { return file_; }
+  bool by_threads() const { return pool_; }
+  unsigned threads() const { return threads_; }
+  /// Why threads read and write, where that was not asked for.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  std::unique_ptr<BlockQueue> open_unpaced() {
+    if (!pool_) {
+      auto queue = open_uring_queue(file_);
+      if (queue) return std::move(*queue);
+      refusal_ = queue.error().message;
+    }
+    pool_ = true;
+    return open_pool_queue(file_, threads_);
+  }
+
+  BlockFile file_;
+  bool pool_;
+  unsigned threads_ = kDefaultPoolThreads;
+  std::shared_ptr<SharedPace> pace_;
+  std::string refusal_;
+};
+
 class FileTier final : public Tier {
  public:
-  FileTier(TierDescription description, BackingFile file, std::unique_ptr<BlockQueue> queue)
-      : description_(std::move(description)), file_(std::move(file)), queue_(std::move(queue)) {}
+  FileTier(TierDescription description, BackingFile file, std::unique_ptr<BlockQueue> queue, QueueOpener more)
+      : description_(std::move(description)),
+        file_(std::move(file)),
+        more_(std::move(more)),
+        queue_(std::move(queue)) {}
 
   const TierDescription& description() const noexcept override { return description_; }
   BlockQueue* blocks() noexcept override { return queue_.get(); }
+  // A copy of the opener, because one that finds no more rings turns to threads.
+  std::unique_ptr<BlockQueue> lane() override { return QueueOpener(more_).open(); }
 
  private:
   TierDescription description_;
   BackingFile file_;
+  const QueueOpener more_;
   std::unique_ptr<BlockQueue> queue_;  // declared last, because it uses the file until it is destroyed
 };
 
@@ -94,11 +138,11 @@ class Opener {
                          direct ? Durability::device : Durability::synced,
                          name_,
                          spec_.path};
-    auto queue = open_queue(block_file);
-    const PaceLimits limits{spec_.read_rate, spec_.write_rate};
-    if (limits.any()) queue = pace(std::move(queue), limits);
+    QueueOpener opener(std::move(block_file), spec_);
+    auto queue = opener.open();
+    if (!opener.refusal().empty()) tell(opener.refusal() + "; threads read and write instead");
     return std::unique_ptr<Tier>(
-        std::make_unique<FileTier>(describe(block_file), std::move(file), std::move(queue)));
+        std::make_unique<FileTier>(describe(opener), std::move(file), std::move(queue), opener));
   }
 
   Bytes request_size() const { return spec_.block > Bytes{0} ? spec_.block : kDefaultRequest; }
@@ -122,24 +166,15 @@ class Opener {
                     to_string(unit), to_string(spec_.block), to_string(round_up(spec_.block, unit))));
   }
 
-  std::unique_ptr<BlockQueue> open_queue(const BlockFile& file) {
-    if (!spec_.force_pool) {
-      auto queue = open_uring_queue(file);
-      if (queue) return std::move(*queue);
-      tell(queue.error().message + "; threads read and write instead");
-    }
-    write_threads_ = spec_.threads > 0 ? spec_.threads : kDefaultPoolThreads;
-    return open_pool_queue(file, write_threads_);
-  }
-
-  TierDescription describe(const BlockFile& file) const {
+  TierDescription describe(const QueueOpener& opener) const {
     TierDescription description;
     description.spec = spec_;
     description.name = name_;
-    description.capacity = file.capacity;
-    description.granularity = file.block_size;
+    description.capacity = opener.file().capacity;
+    description.granularity = opener.file().block_size;
     description.addressable = false;
-    description.write_threads = spec_.threads > 0 ? spec_.threads : write_threads_;
+    // One thread keeps the disk busy with io_uring.
+    description.write_threads = spec_.threads > 0 || opener.by_threads() ? opener.threads() : 1;
     description.note = note_;
     return description;
   }
@@ -151,7 +186,6 @@ class Opener {
 
   const TierSpec& spec_;
   const std::string name_;
-  unsigned write_threads_ = 1;  // one thread keeps the disk busy with io_uring
   std::string note_;
 };
 

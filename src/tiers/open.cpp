@@ -20,7 +20,7 @@ Result<void> validate(const TierSpec& spec) {
 }  // namespace
 
 void Tier::pace(Access, Bytes, Seconds) {}
-void Tier::charge(Bytes, Bytes, Seconds) {}
+void Tier::charge(Bytes, Bytes, Seconds, std::uint64_t) {}
 
 Result<std::unique_ptr<Tier>> open_tier(const TierSpec& spec) {
   if (const auto valid = validate(spec); !valid) return valid.error();

@@ -94,17 +94,16 @@ unsigned depth_of(const BlockQueue& queue, PaceLimits limits) {
 
 class PacedQueue final : public BlockQueue {
  public:
-  PacedQueue(std::unique_ptr<BlockQueue> queue, PaceLimits limits)
+  PacedQueue(std::unique_ptr<BlockQueue> queue, std::shared_ptr<SharedPace> pace)
       : queue_(std::move(queue)),
-        depth_(depth_of(*queue_, limits)),
-        reads_{PaceLane(limits.read)},
-        writes_{PaceLane(limits.write)},
+        pace_(std::move(pace)),
+        depth_(depth_of(*queue_, pace_->limits())),
         alarm_(*queue_) {}
 
   /// Requests that still wait for their turn go to the disk at once.
   ~PacedQueue() override {
     for (Way* way : {&reads_, &writes_}) {
-      for (const Waiting& one : way->waiting) queue_->submit(one.request);
+      for (const Waiting& one : *way) queue_->submit(one.request);
     }
   }
 
@@ -120,7 +119,7 @@ class PacedQueue final : public BlockQueue {
     Way& way = request.access == Access::read ? reads_ : writes_;
     Bytes bytes;
     for (const Piece& piece : request.pieces) bytes += Bytes{piece.bytes};
-    way.waiting.push_back({request, way.lane.reserve(bytes, steady_clock().now())});
+    way.push_back({request, pace_->reserve(request.access, bytes, steady_clock().now())});
     hand_over();
     ++in_flight_;
   }
@@ -145,30 +144,27 @@ class PacedQueue final : public BlockQueue {
     BlockRequest request;
     Clock::Time turn;
   };
-  struct Way {
-    PaceLane lane;
-    std::deque<Waiting> waiting = {};
-  };
+  using Way = std::deque<Waiting>;
 
   /// Submits the requests whose turn has come, and sets the alarm for the next one.
   void hand_over() {
     std::optional<Clock::Time> next;
     for (Way* way : {&reads_, &writes_}) {
       const Clock::Time now = steady_clock().now();
-      while (!way->waiting.empty() && way->waiting.front().turn <= now) {
-        const BlockRequest request = way->waiting.front().request;
-        way->waiting
-            .pop_front();  // popped first, because submit() throws for a request that breaks the rules
+      while (!way->empty() && way->front().turn <= now) {
+        const BlockRequest request = way->front().request;
+        way->pop_front();  // popped first, because submit() throws for a request that breaks the rules
         queue_->submit(request);
       }
-      if (way->waiting.empty()) continue;
-      const Clock::Time turn = way->waiting.front().turn;
+      if (way->empty()) continue;
+      const Clock::Time turn = way->front().turn;
       next = next ? std::min(*next, turn) : turn;
     }
     if (next) alarm_.set(*next);
   }
 
   std::unique_ptr<BlockQueue> queue_;
+  const std::shared_ptr<SharedPace> pace_;
   const unsigned depth_;
   Way reads_, writes_;
   std::size_t in_flight_ = 0;  // submitted and not yet returned by wait()
@@ -187,8 +183,8 @@ Clock::Time PaceLane::reserve(Bytes bytes, Clock::Time now) {
   return turn;
 }
 
-std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, PaceLimits limits) {
-  return std::make_unique<PacedQueue>(std::move(queue), limits);
+std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, std::shared_ptr<SharedPace> pace) {
+  return std::make_unique<PacedQueue>(std::move(queue), std::move(pace));
 }
 
 }  // namespace terrace

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "base/clock.hpp"
 #include "terrace/tier.hpp"
@@ -31,7 +32,25 @@ struct PaceLimits {
   bool any() const { return read.value > 0 || write.value > 0; }
 };
 
+/// The limits of one disk, for all queues to it together. It is thread-safe.
+class SharedPace {
+ public:
+  explicit SharedPace(PaceLimits limits) : limits_(limits), read_(limits.read), write_(limits.write) {}
+
+  PaceLimits limits() const { return limits_; }
+  /// Reserves time for a request and returns when it may start.
+  Clock::Time reserve(Access access, Bytes bytes, Clock::Time now) {
+    const std::lock_guard lock(mutex_);
+    return (access == Access::read ? read_ : write_).reserve(bytes, now);
+  }
+
+ private:
+  const PaceLimits limits_;
+  std::mutex mutex_;  // guards both lanes
+  PaceLane read_, write_;
+};
+
 /// Wraps a queue and keeps its contract. Throws EnvironmentError where the system starts no thread.
-std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, PaceLimits limits);
+std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, std::shared_ptr<SharedPace> pace);
 
 }  // namespace terrace

@@ -23,12 +23,12 @@ Pacer::Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& 
 // Time is counted from the pacer's start, so that a double keeps fractions of a nanosecond.
 Seconds Pacer::now() const { return clock_.now() - origin_; }
 
-void Pacer::hold(Bytes read, Bytes written, Seconds took) {
+void Pacer::hold(Bytes read, Bytes written, Seconds took, std::uint64_t accesses) {
   const std::uint64_t pieces = round_up(std::max(read, written), kPiece) / kPiece;
   if (pieces == 0) return;
   const auto share = static_cast<double>(pieces);
   const Seconds read_time = read / read_.rate / share, write_time = written / write_.rate / share;
-  const Seconds late = begin();
+  const Seconds late = begin(accesses);
   const Seconds started = now() - took - late;
   Seconds end{}, planned{};
   for (std::uint64_t i = 0; i < pieces; ++i) {
@@ -39,9 +39,9 @@ void Pacer::hold(Bytes read, Bytes written, Seconds took) {
 }
 
 // Returns the time that earlier operations overslept and by which this one may start earlier.
-Seconds Pacer::begin() {
+Seconds Pacer::begin(std::uint64_t accesses) {
   const std::lock_guard lock(mutex_);
-  owed_latency_ += latency_;
+  owed_latency_ += latency_ * static_cast<double>(accesses);
   return std::exchange(overslept_, Seconds{0});
 }
 

@@ -6,8 +6,8 @@
 // rate is never exceeded, however many threads take part. Large amounts reserve piece by piece, so that
 // threads alternate. Idle time earns no credit, as on a real device. Time that a thread overslept does: the
 // next operations may start earlier by that amount, up to a limit, because otherwise a busy computer would
-// emulate a slower device. Latency accrues once per operation and is slept off when it is long enough to
-// sleep. The pacer is thread-safe.
+// emulate a slower device. Latency accrues once for each access that waits for another and is slept off when
+// it is long enough to sleep. The pacer is thread-safe.
 #pragma once
 
 #include <mutex>
@@ -24,9 +24,9 @@ class Pacer {
   /// pre: rates are positive, and the clock outlives the pacer
   Pacer(BytesPerSecond read, BytesPerSecond write, Seconds latency, Clock& clock);
 
-  /// Accounts for one operation that moved these bytes during the last `took`; returns when the device would
-  /// be done.
-  void hold(Bytes read, Bytes written, Seconds took);
+  /// Accounts for one operation that moved these bytes during the last `took`, in so many accesses one after
+  /// the other; returns when the device would be done.
+  void hold(Bytes read, Bytes written, Seconds took, std::uint64_t accesses = 1);
 
  private:
   struct Lane {
@@ -37,7 +37,7 @@ class Pacer {
   };
 
   Seconds now() const;
-  Seconds begin();
+  Seconds begin(std::uint64_t accesses);
   Seconds reserve(Seconds read, Seconds write, Seconds started);
   Seconds sleep_off(Seconds end);
   void oversleep(Seconds time);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "backends/cpu/math/accuracy.hpp"
 #include "data/batches.hpp"
+#include "math/accuracy.hpp"
 #include "terrace/models.hpp"
 
 namespace terrace {

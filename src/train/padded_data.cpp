@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/padded_data.hpp"
 
-#include "backends/cpu/math/shape.hpp"
 #include "base/check.hpp"
+#include "math/shape.hpp"
 
 namespace terrace {
 namespace {

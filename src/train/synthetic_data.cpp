@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "backends/cpu/math/random.hpp"
 #include "base/check.hpp"
+#include "math/random.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace {

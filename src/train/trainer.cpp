@@ -6,7 +6,9 @@
 
 #include <random>
 
+#include "base/affinity.hpp"
 #include "base/check.hpp"
+#include "base/system.hpp"
 #include "exec/access_count.hpp"
 #include "exec/initialise.hpp"
 #include "exec/packed_plan.hpp"
@@ -26,6 +28,29 @@ std::byte* input_memory(const Graph& graph, const Store& store, TensorId id,
   return memory;
 }
 
+/// Kernels were prepared for a number of threads, which decides the order of some sums: with another one a
+/// run beside others would not have the bits of a run alone.
+Result<void> require_engines(const Program& program, const Plan& plan, const Machine& machine) {
+  if (has_one_lane(plan)) return {};
+  for (std::uint32_t i = 0; i < machine.engine_count(); ++i) {
+    const Compute& engine = machine.compute_of({i});
+    if (engine.threads == program.threads) continue;
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("{} was compiled for {} threads, and engine {} of {} has {}: give all engines the "
+                    "threads that kernels are compiled for",
+                    program.graph.name, program.threads, engine.name, machine.name, engine.threads)};
+  }
+  return {};
+}
+
+/// Gives each engine its own cores, and its thread a team of its own. Where the computer has fewer cores than
+/// all engines together have threads, they share them.
+void enter_engine(const Backend& backend, EngineId engine, unsigned threads, unsigned cores) {
+  if (cores <= probe_cores().usable()) stay_on_cores(engine.index * threads, threads);
+  backend.use_threads(threads);
+}
+
 }  // namespace
 
 Result<void> require_fitting(const Program& program, const Plan& plan, const Machine& machine) {
@@ -39,7 +64,7 @@ Result<void> require_fitting(const Program& program, const Plan& plan, const Mac
     return Error{ErrorCode::invalid_argument,
                  fmt::format("the plan was made for another machine than {}: plan again", machine.name)};
   }
-  return {};
+  return require_engines(program, plan, machine);
 }
 
 Result<void> require_room(const OpenTiers& tiers, const std::vector<Bytes>& budget, const Machine& machine) {
@@ -90,8 +115,12 @@ std::size_t Trainer::State::elements(const std::vector<TensorId>& tensors) const
 
 void ReadyGraph::follow(const Plan& plan, const Machine& machine, const OpenTiers& tiers) {
   auto new_store = std::make_unique<Store>(*program.backend, program.graph, machine, plan, tiers);
-  auto new_runner = std::make_unique<Runner>(resolve(program.graph, machine, plan, tiers),
-                                             plan.instructions.size(), tiers, kernels);
+  const auto enter = [backend = program.backend, threads = program.threads,
+                      cores = program.threads * static_cast<unsigned>(machine.engine_count())](
+                         EngineId engine) { enter_engine(*backend, engine, threads, cores); };
+  auto new_runner =
+      std::make_unique<Runner>(resolve(program.graph, machine, plan, tiers), plan.instructions.size(), tiers,
+                               kernels, LaneOptions{enter, {}});
   auto new_kept = kept_tensors(program.graph, plan);
   // All of them or none: they belong to one plan.
   store = std::move(new_store);

@@ -168,13 +168,13 @@ TEST(Size, OfThePaperIsNearItsTable) {
 
 TEST(Size, AllowsAsManyPromotedNodesAsFitAndNoMore) {
   for (const std::uint64_t fast : {0U, 700U, 2000U, 50'000U, 300'000U, 100'000'000U}) {
-    const std::uint64_t promoted = most_promoted(1000, 4, 128, Bytes{fast});
+    const std::uint64_t promoted = most_promoted(1000, 4, 128, 0, Bytes{fast});
     EXPECT_LE(fast_size(promoted_layers(1000, promoted, 4), 128).total().count, fast);
     if (promoted < 1000) {
       EXPECT_GT(fast_size(promoted_layers(1000, promoted + 1, 4), 128).total().count, fast);
     }
   }
-  EXPECT_EQ(most_promoted(1000, 4, 128, Bytes{100'000'000}), 1000U);
+  EXPECT_EQ(most_promoted(1000, 4, 128, 0, Bytes{100'000'000}), 1000U);
 }
 
 TEST(Layout, OfADiskLetsNothingCrossAUnit) {

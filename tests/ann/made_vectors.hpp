@@ -28,4 +28,14 @@ inline Mixture mixture(std::size_t count, std::size_t dimension, double hubs = 0
   return made;
 }
 
+/// For a few thousand vectors of 24 dimensions, of which fast memory holds less than half.
+inline BuildOptions small_build(std::uint32_t code_bytes = 0) {
+  BuildOptions options;
+  options.links = 8;
+  options.ef_construction = 60;
+  options.fast = Bytes{250'000};
+  options.code_bytes = code_bytes;
+  return options;
+}
+
 }  // namespace terrace::ann

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/prepared_cache.hpp"
-#include "terrace/machine.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {

@@ -5,7 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/program.hpp"
-#include "terrace/machine.hpp"
+#include "support/long_tests.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {
@@ -18,7 +19,8 @@ class CalibrateCommand : public test::Program {
 };
 
 TEST_F(CalibrateCommand, PrintsTablesAndKeepsTheMachineInTheCache) {
-  const Outcome outcome = run("calibrate --slow file:spill:1GiB,buffered");
+  const std::string rounds = long_tests() ? "" : " --rounds 1";
+  const Outcome outcome = run("calibrate --slow file:spill:1GiB,buffered" + rounds);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   for (const char* part :
@@ -58,6 +60,7 @@ TEST_F(CalibrateCommand, RefusesWhatCannotBeMeasuredOrWritten) {
   expect_complaint("calibrate --slow file:/no/such/folder/spill:1GiB", "/no/such/folder");
   expect_complaint("calibrate -o /no/such/folder/machine.json", "/no/such/folder");
   expect_complaint("calibrate --threads 0", "--threads: '0' does not fit");
+  expect_complaint("calibrate --rounds 0", "--rounds: '0' does not fit");
 }
 
 }  // namespace

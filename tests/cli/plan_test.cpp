@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/prepared_cache.hpp"
+#include "terrace/machine_file.hpp"
+#include "terrace/plan_file.hpp"
 #include "terrace/record.hpp"
 
 namespace terrace {
@@ -99,11 +101,12 @@ TEST_F(PlanCommand, TakesWhatItWorksOnFromFilesOfMachines) {
 
 TEST_F(PlanCommand, AMachineFileOfThisComputerHasItsKernelsMeasured) {
   write_machine(test::made_up_machine(file_tier("spill", Bytes{1U << 30U})), work() / "machine.json");
-  const Outcome outcome = run("plan mlp --batch 2 --machine machine.json -o plan.json");
+  const std::string model = model_to_measure();
+  const Outcome outcome = run("plan " + model + " --machine machine.json -o plan.json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("of kernels measured on this computer"), std::string::npos) << outcome.out;
   leave_the_plan_alone();
-  EXPECT_EQ(run("verify plan.json --model mlp --batch 2 --machine machine.json").code, 0);
+  EXPECT_EQ(run("verify plan.json --model " + model + " --machine machine.json").code, 0);
 }
 
 TEST_F(PlanCommand, RefusesWhatMakesNoPlan) {

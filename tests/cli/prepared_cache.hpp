@@ -8,6 +8,9 @@
 #include "cli/program.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/this_machine.hpp"
+#include "record/graph_file.hpp"
+#include "support/long_tests.hpp"
+#include "terrace/net.hpp"
 #include "terrace/workload.hpp"
 
 namespace terrace::test {
@@ -61,6 +64,15 @@ class PreparedProgram : public Program {
     spec.capacity = capacity;
     spec.buffered = true;
     return spec;
+  }
+  /// A model whose kernels are measured in a second: those of mlp take several.
+  std::string model_to_measure() const {
+    if (long_tests()) return "mlp --batch 2";
+    Net net("layer");
+    const Value x = net.relu(net.linear("fc", net.input("x", {2, 16}), 8));
+    net.train(net.cross_entropy(x, net.input("label", {2}, DataType::i32)), {.momentum = 0});
+    write_graph(std::move(net).finish(), work() / "layer.json");
+    return "layer.json";
   }
   Json result(const std::string& name = "result.json") const {
     return Json::parse(tree_.read("work/" + name));

@@ -84,9 +84,9 @@ TEST_F(Program, DoctorPrintsOneLineForEachCheck) {
     EXPECT_EQ(status != "ok", line.find("To do: ") != std::string::npos) << line;
     names.push_back(name);
   }
-  const std::vector<std::string> expected{"cores",    "instructions", "memory",    "numa", "huge_pages",
-                                          "io_uring", "memlock",      "direct_io", "disk", "dax",
-                                          "map_sync", "kernels",      "gpu"};
+  const std::vector<std::string> expected{"cores",    "instructions", "memory",    "numa",       "huge_pages",
+                                          "io_uring", "memlock",      "direct_io", "disk",       "dax",
+                                          "map_sync", "kernels",      "gpu",       "userfaultfd"};
   EXPECT_EQ(names, expected);
 }
 
@@ -95,7 +95,7 @@ TEST_F(Program, DoctorWritesJsonInsteadOfATableAndLeavesNothingElse) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "");
   const auto json = nlohmann::json::parse(tree_.read("work/result.json"));
-  EXPECT_EQ(json.at("checks").size(), 13U);
+  EXPECT_EQ(json.at("checks").size(), 14U);
   for (const auto& check : json.at("checks")) {
     EXPECT_EQ(check.size(), 4U);
     EXPECT_EQ(check.at("advice").get<std::string>().empty(), check.at("status") == "ok") << check;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/prepared_cache.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {
@@ -76,7 +77,7 @@ TEST_F(RecordCommands, OfSplitKernelsNeedNoBudget) {
 
 TEST_F(RecordCommands, KeepMeasuredTimesOfThisComputer) {
   write_machine(test::made_up_machine(file_tier("spill", Bytes{1U << 30U})), work() / "machine.json");
-  ASSERT_EQ(run("plan mlp --batch 2 --machine machine.json --planner lru -o r.json").code, 0);
+  ASSERT_EQ(run("plan " + model_to_measure() + " --machine machine.json --planner lru -o r.json").code, 0);
   EXPECT_EQ(json_of("simulate r.json").at("times"), "measured, as recorded");
 }
 
@@ -114,6 +115,28 @@ TEST_F(RecordCommands, AProgramThatLiesIsRefusedWithTheViolation) {
   const Json rows = json_of("compare " + kModel + "--planners 'exec:python3 liar.py'").at("rows");
   EXPECT_EQ(rows[0].at("verified"), false);
   EXPECT_NE(rows[0].at("reason").get<std::string>().find("is refused"), std::string::npos);
+}
+
+// The same plan is safe where the kernel reads a weight in place of a token.
+TEST_F(RecordCommands, AProgramThatRecomputesAKernelWithATokenIsRefused) {
+  const auto graph = [](const std::string& kind) {
+    return R"({"format": "terrace-graph", "version": 1, "name": "draws", "tensors": [
+      {"name": "x", "bytes": 4096, "kind": "input"}, {"name": "y", "bytes": 4096},
+      {"name": "generator", "bytes": 64, "kind": ")" +
+           kind + R"("}], "kernels": [{"name": "draw", "operation": "acme.draw",
+      "inputs": ["x", "generator"], "outputs": ["y"], "flops": 10}], "results": ["y"]})";
+  };
+  tree_.write("work/token.json", graph("token"));
+  tree_.write("work/weight.json", graph("weight"));
+  tree_.write("work/twice.py", R"(import json, sys
+json.load(sys.stdin)
+draw = [["alloc", 1, 0], ["run", 0, 0, [0, 0, 0]]]
+print(json.dumps({"start": [[0, 0], [2, 0]], "instructions": draw + [["free", 1, 0]] + draw}))
+)");
+  const std::string rest = " --machine v100-pcie3 --planner 'exec:python3 twice.py'";
+  const Outcome weight = run("plan weight.json" + rest);
+  EXPECT_EQ(weight.code, 0) << weight.err;
+  expect_complaint("plan token.json" + rest, "kernel draw runs again, and generator stands for state");
 }
 
 TEST_F(RecordCommands, AProgramIsStoppedWhenItsTimeIsOver) {

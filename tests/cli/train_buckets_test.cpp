@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `terrace train --lengths` as a user meets it.
+#include <fmt/format.h>
+
 #include "cli/prepared_cache.hpp"
+#include "support/long_tests.hpp"
 
 namespace terrace {
 namespace {
@@ -12,11 +15,13 @@ class TrainOnChangingLengths : public test::PreparedProgram {};
 const std::string kModel = "train lstm --batch 1 --threads 1 ";
 
 TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
-  const Json json = json_of(kModel + "--lengths 1-6 --buckets 3 --steps 8 --fast 80% --same-bits");
+  const int longest = few_or_all(4, 6), count = few_or_all(2, 3), wanted = few_or_all(6, 8);
+  const Json json = json_of(fmt::format("{}--lengths 1-{} --buckets {} --steps {} --fast 80% --same-bits",
+                                        kModel, longest, count, wanted));
   EXPECT_EQ(json.at("same_bits"), true);
   const Json& buckets = json.at("buckets");
-  ASSERT_EQ(buckets.size(), 3U);
-  EXPECT_EQ(buckets.back().at("sequence"), 6);
+  ASSERT_EQ(buckets.size(), static_cast<std::size_t>(count));
+  EXPECT_EQ(buckets.back().at("sequence"), longest);
   EXPECT_EQ(buckets.back().at("made_at_step"), 0);
   std::int64_t steps = 0;
   for (const Json& bucket : buckets) {
@@ -26,9 +31,9 @@ TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
     EXPECT_EQ(bucket.at("predicted_step_seconds").is_null(), bucket.at("made_at_step").is_null());
     EXPECT_TRUE(here == 0 || bucket.at("predicted_step_seconds") > 0);
   }
-  EXPECT_EQ(steps, 8);
+  EXPECT_EQ(steps, wanted);
   EXPECT_GT(json.at("switches"), 0);
-  EXPECT_EQ(json.at("loss").size(), 8U);
+  EXPECT_EQ(json.at("loss").size(), static_cast<std::size_t>(wanted));
 }
 
 TEST_F(TrainOnChangingLengths, SplitsKernelsThatDoNotFit) {

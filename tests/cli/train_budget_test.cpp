@@ -6,6 +6,7 @@
 
 #include "cli/prepared_cache.hpp"
 #include "cli/running_program.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {

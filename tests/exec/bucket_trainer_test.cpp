@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cpu/math/shape.hpp"
 #include "exec/nets.hpp"
+#include "math/shape.hpp"
 #include "train/padded_data.hpp"
 
 namespace terrace {

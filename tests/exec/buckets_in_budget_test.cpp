@@ -5,6 +5,7 @@
 #include "exec/planned.hpp"
 #include "profile/computer_name.hpp"
 #include "split/nets.hpp"
+#include "terrace/machine_file.hpp"
 #include "train/bucket_trainer.hpp"
 #include "train/padded_data.hpp"
 

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "exec/planned.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {

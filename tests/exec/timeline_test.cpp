@@ -81,7 +81,7 @@ class ChargedTier final : public Tier {
   }
   const TierDescription& description() const noexcept override { return description_; }
   std::byte* memory() noexcept override { return memory_->memory(); }
-  void charge(Bytes read, Bytes written, Seconds) override {
+  void charge(Bytes read, Bytes written, Seconds, std::uint64_t) override {
     read_ += read;
     written_ += written;
   }

@@ -23,7 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const auto again = terrace::plan_from_json(terrace::to_json(*plan));
   require(again.ok() && *again == *plan);
-  const terrace::testing::HandMade it;
+  terrace::testing::HandMade it;
+  it.machine.further_engines = {{{"beside", 1, 1e9, {}}, {{0}, {1}}}};
   for (const auto& violation : terrace::violations(it.graph, it.machine, *plan)) {
     require(!to_text(violation, it.graph, it.machine, *plan).empty());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/math/accuracy.hpp"
+#include "math/accuracy.hpp"
 
 #include <stdexcept>
 

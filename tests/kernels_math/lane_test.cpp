@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/math/lane.hpp"
+#include "math/lane.hpp"
 
 #include "support.hpp"
 

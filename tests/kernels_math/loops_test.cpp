@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "backends/cpu/math/gelu.hpp"
-#include "backends/cpu/math/team.hpp"
+#include "math/team.hpp"
 #include "support.hpp"
 
 namespace terrace::math {

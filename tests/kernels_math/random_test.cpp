@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/math/random.hpp"
+#include "math/random.hpp"
 
 #include <array>
 #include <stdexcept>

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/cpu/math/level.hpp"
+#include "math/level.hpp"
 
 namespace terrace::math::test {
 

@@ -7,6 +7,7 @@
 
 #include "cli/temporary_tree.hpp"
 #include "machine/machines.hpp"
+#include "terrace/machine_file.hpp"
 
 namespace terrace {
 namespace {
@@ -64,6 +65,13 @@ TEST(MachineJson, HasStableKeys) {
   EXPECT_EQ(keys(json["links"][0]["rates"][0]), "size rate ");
 }
 
+TEST(MachineJson, TakesEnginesThatReachTiersInAnyOrder) {
+  const auto machine = machine_from_json(
+      altered("/engines", R"([{"name": "beside", "flops_per_second": 1e9, "reaches": ["disk", "dram"]}])"));
+  ASSERT_TRUE(machine.ok()) << machine.error().message;
+  EXPECT_EQ(machine->further_engines, (std::vector<Engine>{{{"beside", 1, 1e9, {}}, {{0}, {1}}}}));
+}
+
 TEST(MachineJson, TakesTextWithUnitsAndLeavesDefaultsOut) {
   const auto machine = machine_from_json(R"({"format": "terrace-machine", "version": 1,
     "compute": {"flops_per_second": 1e12},
@@ -99,10 +107,20 @@ TEST(MachineJson, NamesThePlaceOfEveryMistake) {
   const std::vector<Case> cases{
       {"/format", "\"terrace-graph\"", "this is no machine: the key 'format' must be 'terrace-machine'"},
       {"/version", "2", "the key 'version' must be 1, the one this build reads"},
-      {"/nmae", "1", "unknown key 'nmae'; there are format, version, name, source, compute, tiers, links"},
+      {"/nmae", "1",
+       "unknown key 'nmae'; there are format, version, name, source, compute, tiers, links, "
+       "engines"},
       {"/name", "1", "name: a string is wanted, not number"},
       {"/compute", "[]", "compute: an object is wanted, not array"},
-      {"/compute/cores", "2", "compute: unknown key 'cores'; there are name, threads, flops_per_second"},
+      {"/compute/cores", "2",
+       "compute: unknown key 'cores'; there are name, threads, flops_per_second, by_type"},
+      {"/compute/by_type", R"([{"type": "f8", "flops_per_second": 1}])",
+       "compute.by_type[0].type: 'f8' is not the name of a type"},
+      {"/engines", R"([{"name": "e", "flops_per_second": 1}])", "engines[0]: the key 'reaches' is missing"},
+      {"/engines", R"([{"name": "e", "flops_per_second": 1, "reaches": ["dram", "tape"]}])",
+       "engines[0].reaches[1]: there is no tier named 'tape'"},
+      {"/engines", R"([{"name": "e", "flops_per_second": 1, "reaches": []}])",
+       "the machine 'small' is none: engine 'e': it reaches no tier"},
       {"/compute/threads", "0", "compute.threads: a whole number from 1 to 4294967295 is wanted, not 0"},
       {"/compute/flops_per_second", "\"fast\"", "compute.flops_per_second: a number is wanted, not string"},
       {"/tiers", "{}", "tiers: an array is wanted, not object"},

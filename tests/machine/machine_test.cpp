@@ -73,8 +73,40 @@ TEST(Machine, LinksBothWaysWhereEachDirectionHasALink) {
   EXPECT_FALSE(machine.is_linked_both_ways({1}, {0})) << "nothing gets there";
 }
 
+TEST(Machine, HasOneEngineUnlessMoreAreGiven) {
+  Machine machine = test::small_machine();
+  EXPECT_EQ(machine.engine_count(), 1U);
+  EXPECT_EQ(machine.compute_of({0}).name, "a processor");
+  EXPECT_TRUE(machine.reaches({0}, {0}));
+  EXPECT_FALSE(machine.reaches({0}, {1})) << "it is not addressable";
+  EXPECT_FALSE(machine.is_reached({1}));
+  machine.further_engines = {{{"beside", 1, 2e9, {}}, {{1}}}};
+  EXPECT_EQ(machine.engine_count(), 2U);
+  EXPECT_EQ(machine.compute_of({1}).name, "beside");
+  EXPECT_FALSE(machine.reaches({1}, {0}));
+  EXPECT_TRUE(machine.reaches({1}, {1}));
+  EXPECT_TRUE(machine.is_reached({1}));
+}
+
+TEST(Machine, HasTheRateOfSinglePrecisionForTypesWithoutTheirOwn) {
+  const Compute compute{"any", 1, 100, {{DataType::bf16, 400}, {DataType::f64, 50}}};
+  EXPECT_EQ(compute.rate(DataType::f32), 100);
+  EXPECT_EQ(compute.rate(DataType::bf16), 400);
+  EXPECT_EQ(compute.rate(DataType::f64), 50);
+  EXPECT_EQ(compute.rate(DataType::f16), 100);
+}
+
+TEST(Fingerprint, IsThatOfBuildsThatKnewOneEngineAlone) {
+  EXPECT_EQ(fingerprint(test::small_machine()), "89586ae8d3dae61c");
+}
+
 TEST(Fingerprint, ChangesWithEveryFigure) {
-  std::vector<Machine> machines(17, test::small_machine());
+  std::vector<Machine> machines(21, test::small_machine());
+  for (std::size_t i = 18; i < machines.size(); ++i)
+    machines[i].further_engines = {{{"beside", 1, 2e9, {}}, {{0}}}};
+  machines[17].compute.by_type = {{DataType::bf16, 2e11}};
+  machines[19].further_engines[0].reaches.push_back({1});
+  machines[20].further_engines[0].compute.threads = 2;
   machines[1].tiers[0].capacity += 4_KiB;
   machines[2].tiers[0].read.value += 1;
   machines[3].tiers[0].write.value += 1;

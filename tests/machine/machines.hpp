@@ -39,7 +39,7 @@ inline Machine small_machine() {
   return machine;
 }
 
-/// A valid machine of up to five tiers, with any of its fields anything.
+/// A valid machine of up to five tiers and three engines, with any of its fields anything.
 class RandomMachines {
  public:
   explicit RandomMachines(std::uint64_t seed) : random_(seed) {}
@@ -49,6 +49,7 @@ class RandomMachines {
     machine.name = text();
     machine.source = text();
     machine.compute = {text(), count(), positive()};
+    if (random_.below(4) == 0) machine.compute.by_type = {{DataType::bf16, positive()}};
     const std::uint64_t tiers = 1 + random_.below(5);
     for (std::uint64_t i = 0; i < tiers; ++i) machine.tiers.push_back(tier(i));
     for (std::uint32_t from = 0; from < tiers; ++from) {
@@ -56,10 +57,21 @@ class RandomMachines {
         if (from != to && random_.below(3) != 0) machine.links.push_back(link(TierId{from}, TierId{to}));
       }
     }
+    for (std::uint64_t number = random_.below(3); number > 0; --number)
+      machine.further_engines.push_back(engine(number, static_cast<std::uint32_t>(tiers)));
     return machine;
   }
 
  private:
+  Engine engine(std::uint64_t number, std::uint32_t tiers) {
+    Engine engine{{text() + "e" + std::to_string(number), count(), positive()}, {}};
+    if (random_.below(2) == 0)
+      engine.compute.by_type = {{DataType::f64, positive()}, {DataType::f16, positive()}};
+    const auto first = static_cast<std::uint32_t>(random_.below(tiers));
+    for (std::uint32_t tier = first; tier < tiers; ++tier) engine.reaches.push_back({tier});
+    return engine;
+  }
+
   std::string text() {
     static constexpr std::string_view kLetters[] = {"a", "Z", " ", "\"", "\\", "\n", "{", "\u00e9", "\x01"};
     std::string made;

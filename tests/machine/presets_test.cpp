@@ -55,8 +55,8 @@ INSTANTIATE_TEST_SUITE_P(All, Preset, testing::ValuesIn(names()), [](const auto&
 
 TEST(Presets, AreThePapersMachines) {
   EXPECT_EQ(names(), (std::vector<std::string>{"optane-autotm", "optane-cachedarrays", "optane-sentinel",
-                                               "optane-deeptm", "optane-4tier", "numa-sentinel", "v100-pcie3",
-                                               "rtx2080ti", "h200-pcie5"}));
+                                               "optane-deeptm", "optane-hmann", "optane-4tier",
+                                               "numa-sentinel", "v100-pcie3", "rtx2080ti", "h200-pcie5"}));
 }
 
 TEST(Presets, HaveThePapersFigures) {
@@ -68,6 +68,9 @@ TEST(Presets, HaveThePapersFigures) {
   const Machine deeptm = machine_preset("optane-deeptm").value();
   EXPECT_DOUBLE_EQ(deeptm.links[0].time(4_KiB).count(), 14.49e-6);
   EXPECT_DOUBLE_EQ(deeptm.links[1].time(4_KiB).count(), 5.57e-6);
+  const Machine hmann = machine_preset("optane-hmann").value();
+  EXPECT_EQ(hmann.tiers[0].capacity, 96_GB);
+  EXPECT_EQ(hmann.tiers[1].capacity, 1500_GB);
   const Machine four = machine_preset("optane-4tier").value();
   EXPECT_DOUBLE_EQ(four.link(TierId{0}, TierId{3})->time(1_GB).count(), 1);
   const Machine h200 = machine_preset("h200-pcie5").value();

@@ -100,6 +100,40 @@ TEST(ValidateMachine, NamesTheLinkThatIsWrong) {
   });
 }
 
+TEST(ValidateMachine, NamesTheEngineThatIsWrong) {
+  const auto engine = [](Machine& m, const char* name) -> Engine& {
+    m.further_engines.push_back({{name, 1, 1e9, {}}, {{0}, {1}}});
+    return m.further_engines.back();
+  };
+  Machine right = test::small_machine();
+  engine(right, "beside");
+  EXPECT_TRUE(validate(right).ok());
+  expect_complaints({
+      {"engine 1 has no name", [&](Machine& m) { engine(m, ""); }},
+      {"there are two engines named 'a processor'", [&](Machine& m) { engine(m, "a processor"); }},
+      {"there are two engines named 'beside'", [&](Machine& m) { engine(m, "beside"), engine(m, "beside"); }},
+      {"engine 1: no thread computes", [&](Machine& m) { engine(m, "e").compute.threads = 0; }},
+      {"engine 'e': it reaches no tier", [&](Machine& m) { engine(m, "e").reaches.clear(); }},
+      {"engine 'e': it reaches tier 2 of 2", [&](Machine& m) { engine(m, "e").reaches[1] = {2}; }},
+      {"engine 'e': the tiers it reaches are not in the machine's order, each once",
+       [&](Machine& m) {
+         engine(m, "e").reaches = {{1}, {0}};
+       }},
+      {"engine 'e': its rate for bf16 is 0, not above zero",
+       [&](Machine& m) {
+         engine(m, "e").compute.by_type = {{DataType::bf16, 0}};
+       }},
+      {"compute: it has two rates for f64",
+       [](Machine& m) {
+         m.compute.by_type = {{DataType::f64, 1}, {DataType::f64, 2}};
+       }},
+      {"compute: its rate for f32 is flops_per_second, and not one of by_type",
+       [](Machine& m) {
+         m.compute.by_type = {{DataType::f32, 1}};
+       }},
+  });
+}
+
 TEST(ValidateMachine, LooksAtComputeAndWords) {
   expect_complaints({
       {"no thread computes", [](Machine& m) { m.compute.threads = 0; }},

@@ -6,7 +6,7 @@
 #include <array>
 #include <thread>
 
-#include "rig.hpp"
+#include "random_moves.hpp"
 #include "terrace/borrowed.hpp"
 #include "terrace/error.hpp"
 #include "tiers/cuda.hpp"
@@ -120,10 +120,7 @@ TEST_P(EveryDevice, MovesRandomExtentsBetweenEveryPair) {
       {
         Mover mover(rig.tiers, small());
         for (int i = 0; i < 12; ++i) {
-          const std::uint64_t unit = std::array<std::uint64_t, 4>{4096, 512, 256, 1}[random() % 4];
-          const std::uint64_t bytes = (1 + random() % (60000 / unit)) * unit;
-          const Move move = exact(from, random() % ((kHalf - bytes) / unit + 1) * unit, to,
-                                  kHalf + random() % ((kHalf - bytes) / unit + 1) * unit, bytes);
+          const Move move = random_move(random, from, to, kHalf, 60000);
           mover.move({move});
           rig.apply(move);
         }
@@ -153,23 +150,6 @@ TEST_P(EveryDevice, CarriesOneTransferOverAllLinks) {
   EXPECT_EQ(rig.violations(), std::vector<std::string>{});
 }
 
-// Cells of one thread in each tier; in one batch no cell is written twice, or read and written.
-std::vector<Move> random_batch(std::mt19937_64& random, unsigned thread) {
-  constexpr std::uint64_t kCell = 5003, kCells = 12;
-  std::vector<int> use(kCells * DeviceRig::kTiers, 0);
-  std::vector<Move> batch;
-  for (int i = 0; i < 8; ++i) {
-    const std::uint64_t from = random() % use.size(), to = random() % use.size();
-    if (from == to || use[from] == 2 || use[to] != 0) continue;
-    use[from] = 1;
-    use[to] = 2;
-    batch.push_back(exact(static_cast<std::uint32_t>(from / kCells),
-                          (thread * kCells + from % kCells) * kCell, static_cast<std::uint32_t>(to / kCells),
-                          (thread * kCells + to % kCells) * kCell, 1 + random() % kCell));
-  }
-  return batch;
-}
-
 TEST_P(EveryDevice, KeepsEveryByteUnderFourThreads) {
   DeviceRig rig(GetParam());
   {
@@ -179,7 +159,7 @@ TEST_P(EveryDevice, KeepsEveryByteUnderFourThreads) {
       threads.emplace_back([&, thread] {
         std::mt19937_64 random(thread);
         for (int i = 0; i < 40; ++i) {
-          const auto batch = random_batch(random, thread);
+          const auto batch = random_batch(random, thread, DeviceRig::kTiers);
           std::vector<Transfer> transfers;
           for (const Move& move : batch) transfers.push_back(mover.start({move}));
           for (Transfer& transfer : transfers) transfer.wait();

@@ -2,7 +2,7 @@
 // Every pair of tiers: the right bytes arrive, and no others change.
 #include <gtest/gtest.h>
 
-#include "rig.hpp"
+#include "random_moves.hpp"
 
 namespace terrace {
 namespace {
@@ -16,17 +16,6 @@ class EveryPair : public ::testing::TestWithParam<Pair> {};
 
 std::uint64_t pick(std::mt19937_64& random, std::uint64_t below) { return random() % below; }
 
-// An offset and a length, each a multiple of 4096, 512, 64 or 1, that fit into half a tier. Moves within
-// one tier go from its lower to its upper half.
-Move random_move(std::mt19937_64& random, Pair pair, std::uint64_t half, std::uint64_t most) {
-  const auto unit = std::array<std::uint64_t, 4>{4096, 512, 64, 1}[pick(random, 4)];
-  const std::uint64_t bytes = (1 + pick(random, most / unit)) * unit;
-  const std::uint64_t from = pick(random, (half - bytes) / unit + 1) * unit;
-  const auto other = pick(random, 2) == 0 ? unit : 1;
-  const std::uint64_t to = half + pick(random, (half - bytes) / other + 1) * other;
-  return exact(pair.from, from, pair.to, to, bytes);
-}
-
 TEST_P(EveryPair, MovesRandomExtentsAndNothingElse) {
   const Pair pair = GetParam();
   std::mt19937_64 random(pair.from * 10 + pair.to);
@@ -36,7 +25,7 @@ TEST_P(EveryPair, MovesRandomExtentsAndNothingElse) {
     {
       Mover mover(rig.tiers, {.helpers = 2, .chunk = {10000}, .bounce = {64u << 10}});
       for (int i = 0; i < 50; ++i) {
-        const Move move = random_move(random, pair, half, 50000);
+        const Move move = random_move(random, pair.from, pair.to, half, 50000);
         mover.move({move});
         rig.apply(move);
       }

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "random_moves.hpp"
 #include "terrace/error.hpp"
 #include "test_tiers.hpp"
 
@@ -12,26 +13,7 @@ namespace {
 using namespace terrace::testing;
 using namespace literals;
 
-constexpr std::uint64_t kCell = 5003;  // no multiple of anything: neighbouring cells share blocks
-constexpr std::uint64_t kCells = 12;   // of each thread in each tier
 constexpr unsigned kThreads = 4;
-
-// Moves between the cells of one thread; in one batch no cell is written twice, or read and written.
-std::vector<Move> random_batch(std::mt19937_64& random, unsigned thread) {
-  std::vector<int> use(kCells * Rig::kTiers, 0);  // 1 = read, 2 = written
-  std::vector<Move> batch;
-  for (int i = 0; i < 8; ++i) {
-    const std::uint64_t from = random() % use.size(), to = random() % use.size();
-    if (from == to || use[from] == 2 || use[to] != 0) continue;
-    use[from] = 1;
-    use[to] = 2;
-    const std::uint64_t first = thread * kCells;
-    const std::uint64_t bytes = random() % 2 == 0 ? kCell : 1 + random() % kCell;
-    batch.push_back(exact(static_cast<std::uint32_t>(from / kCells), (first + from % kCells) * kCell,
-                          static_cast<std::uint32_t>(to / kCells), (first + to % kCells) * kCell, bytes));
-  }
-  return batch;
-}
 
 // One transfer for each move or one for all, waited for or dropped, at any priority.
 bool carry_out(Mover& mover, std::mt19937_64& random, const std::vector<Move>& batch) {
@@ -57,7 +39,7 @@ bool carry_out(Mover& mover, std::mt19937_64& random, const std::vector<Move>& b
 void work(Mover& mover, Rig& rig, unsigned thread, int batches) {
   std::mt19937_64 random(thread);
   for (int i = 0; i < batches; ++i) {
-    const std::vector<Move> batch = random_batch(random, thread);
+    const std::vector<Move> batch = random_batch(random, thread, Rig::kTiers);
     while (!carry_out(mover, random, batch)) {
     }
     for (const Move& move : batch) rig.apply(move);

@@ -9,7 +9,7 @@
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
 #include "support/random_plan.hpp"
-#include "terrace/plan.hpp"
+#include "terrace/plan_file.hpp"
 
 namespace terrace {
 namespace {
@@ -45,6 +45,32 @@ TEST(PlanJson, IsAsTheFormatSays) {
 ["free",2,0],
 ["run",4294967295,0,[]]]}
 )");
+}
+
+/// What an instruction's text is in a plan.
+std::string text_of(const Instruction& instruction) {
+  Plan plan;
+  plan.instructions = {instruction};
+  const std::string text = to_json(plan);
+  const auto begin = text.find("\"instructions\":[") + 16;
+  return text.substr(begin, text.size() - begin - 3);
+}
+
+TEST(PlanJson, SaysOnWhichLanesAnInstructionWorksWhereThereIsSomethingToSay) {
+  const std::vector<std::pair<Instruction, std::string>> cases{
+      {terrace::Run{{1}, 2, {{0}}, {3}, {}, {}}, R"(["run",1,2,[0],{"engine":3}])"},
+      {terrace::Run{{1}, 2, {}, {}, 0, {}}, R"(["run",1,2,[],{"ticket":0}])"},
+      {terrace::Run{{1}, 2, {}, {1}, 7, {5, 6}}, R"(["run",1,2,[],{"engine":1,"ticket":7,"after":[5,6]}])"},
+      {Copy{{{1}}, {0}, {1}, 4, {4294967295U}}, R"(["copy",[1],0,1,4,{"after":[4294967295]}])"},
+  };
+  for (const auto& [instruction, text] : cases) {
+    EXPECT_EQ(text_of(instruction), text);
+    Plan plan;
+    plan.instructions = {instruction};
+    EXPECT_EQ(plan_from_json(to_json(plan)).value(), plan) << text;
+    EXPECT_FALSE(has_one_lane(plan)) << text;
+  }
+  EXPECT_TRUE(has_one_lane(every_instruction()));
 }
 
 TEST(PlanJson, HasARemarkWhereThereIsOne) {
@@ -120,8 +146,16 @@ TEST(PlanJson, NamesThePlaceOfEveryMistake) {
        "instructions[0]: [\"copy\", [tensors], from, to, ticket] is wanted"},
       {"/instructions/0", "[\"copy\",1,2,3,4]", "instructions[0][1]: an array is wanted, not number"},
       {"/instructions/0", "[\"wait\"]", "instructions[0]: [\"wait\", ticket] is wanted"},
-      {"/instructions/0", "[\"run\",1,0,[0],3]",
-       "instructions[0]: [\"run\", kernel, variant, [tiers]] is wanted"},
+      {"/instructions/0", "[\"run\",1,0]", "instructions[0]: [\"run\", kernel, variant, [tiers]] is wanted"},
+      {"/instructions/0", "[\"run\",1,0,[0],3]", "instructions[0][4]: an object is wanted, not number"},
+      {"/instructions/0", "[\"run\",1,0,[0],{\"lane\":3}]",
+       "instructions[0][4]: unknown key 'lane'; there are engine, ticket, after"},
+      {"/instructions/0", "[\"run\",1,0,[0],{\"after\":3}]",
+       "instructions[0][4].after: an array is wanted, not number"},
+      {"/instructions/0", "[\"run\",1,0,[0],{\"ticket\":-3}]",
+       "instructions[0][4].ticket: a whole number from 0 to 4294967295 is wanted, not -3"},
+      {"/instructions/0", "[\"copy\",[1],2,3,4,{\"engine\":1}]",
+       "instructions[0][5]: unknown key 'engine'; there are after"},
       {"/instructions/3/3/1", "1.5",
        "instructions[3][3][1]: a whole number from 0 to 4294967295 is wanted, not 1.5"},
   };

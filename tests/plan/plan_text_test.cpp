@@ -33,6 +33,17 @@ TEST(PlanText, HasTheNamesOfGraphAndMachine) {
             "     8 free s fast\n");
 }
 
+TEST(PlanText, NamesLanesWhereThereAreSeveral) {
+  HandMade it;
+  it.machine.further_engines = {{{"cpu1", 1, 1e9, {}}, {{0}}}};
+  const auto text = [&](const Instruction& one) { return to_text(one, it.graph, it.machine); };
+  EXPECT_EQ(text(terrace::Run{{1}, 0, {{0}, {0}, {0}}, {1}, 13, {11, 12}}),
+            "run update (w fast, y fast, > w fast) on cpu1 #13 after #11, #12");
+  EXPECT_EQ(text(terrace::Run{{1}, 0, {{0}, {0}, {0}}, {2}, {}, {}}),
+            "run update (w fast, y fast, > w fast) on engine[2]");
+  EXPECT_EQ(text(Copy{{{HandMade::w}}, {0}, {2}, 14, {13}}), "copy w fast > disk #14 after #13");
+}
+
 TEST(PlanText, OfAWrongPlanHasNumbersForNames) {
   const HandMade it;
   EXPECT_EQ(to_text(Alloc{{77}, {9}, 1}, it.graph, it.machine), "alloc tensor[77] tier[9] @1");

@@ -26,7 +26,7 @@ std::uint64_t cases_for(std::string_view planner) {
 }
 
 /// Those that search are given small graphs, and here they need not come close to the best.
-bool is_search(std::string_view planner) { return planner.starts_with("autotm"); }
+bool is_search(std::string_view planner) { return planner.starts_with("autotm") || planner == "deeptm"; }
 
 struct Case {
   Graph graph;
@@ -39,7 +39,11 @@ struct Case {
     SplitMix random(seed);
     RandomGraphOptions shape;
     shape.kernels = 2 + static_cast<std::uint32_t>(random.below(is_search(planner) ? 8 : 40));
-    if (is_search(planner)) options["gap"] = "0.05";
+    if (planner == "deeptm") {
+      options["episodes"] = "8";
+    } else if (is_search(planner)) {
+      options["gap"] = "0.05";
+    }
     graph = random_graph(shape, seed);
     machine = random_machine(seed);
     profile = estimate(graph, machine);
@@ -189,6 +193,36 @@ TEST(MakePlan, TakesOptionsBehindTheName) {
             "option interval of planner sentinel has no value: write interval=VALUE");
   EXPECT_EQ(complaint("lru+interval=2"), "planner lru has no options: leave out +interval=2");
   EXPECT_NE(complaint("sentinel+interval=never"), "");
+}
+
+TEST(MakePlan, PutsUpdatesOnAnotherEngineWhereThatIsFaster) {
+  Case given(1);
+  const auto complaint = [&](const char* planner) {
+    const auto refused = make_plan(planner, given.request());
+    return refused ? "" : refused.error().message;
+  };
+  EXPECT_EQ(complaint("lru+updates=beside"), "updates are to run on 'beside', and machine " +
+                                                 given.machine.name +
+                                                 " has one engine: describe another under its key 'engines'");
+  std::vector<TierId> reached;
+  for (std::uint32_t i = 0; i < given.machine.tiers.size(); ++i) {
+    if (given.machine.tiers[i].addressable) reached.push_back({i});
+  }
+  given.machine.further_engines = {{{"beside", 1, given.machine.compute.flops_per_second, {}}, reached}};
+  EXPECT_EQ(complaint("lru+updates=besides"),
+            "machine " + given.machine.name + " has no further engine 'besides': take beside");
+  for (std::size_t k = 0; k < given.graph.kernels.size(); ++k) {
+    if (k % 3 == 1) given.graph.kernels[k].phase = Phase::update;
+  }
+  given.profile = estimate(given.graph, given.machine);
+  for (const char* planner : {"lru", "prefetch", "next-use"}) {
+    const auto alone = make_plan(planner, given.request());
+    const auto beside = make_plan(std::string(planner) + "+updates=beside", given.request());
+    ASSERT_TRUE(alone.ok() && beside.ok()) << planner;
+    EXPECT_TRUE(violations(given.graph, given.machine, *beside).empty()) << planner;
+    EXPECT_LE(beside->prediction.step, alone->prediction.step) << planner;
+    EXPECT_LE(beside->prediction.bound, beside->prediction.step) << planner;
+  }
 }
 
 /// A budget below the least is refused with the kernel that needs it and what is missing.

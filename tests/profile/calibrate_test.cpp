@@ -9,6 +9,7 @@
 #include "base/system.hpp"
 #include "cli/temporary_tree.hpp"
 #include "profile/this_machine.hpp"
+#include "terrace/machine_file.hpp"
 #include "terrace/tier.hpp"
 
 namespace terrace {
@@ -79,12 +80,12 @@ TEST(Calibrate, MeasuresADiskAndSlowMemoryWithAllLinks) {
 
 TEST(Calibrate, MeasuresADiskWithinItsLimits) {
   const test::TemporaryTree tree;
-  const std::string limited = file_spec(tree, ":1GiB,read=40MB/s,write=20MB/s,buffered");
+  const std::string limited = file_spec(tree, ":1GiB,read=160MB/s,write=80MB/s,buffered");
   CalibrateOptions options = quick({limited});
   options.round = Seconds{0.1};  // several transfers: the first of them does not wait
   const Machine machine = calibrate(options).value();
-  EXPECT_GT(machine.link({1}, {0})->time(1_MiB), Seconds{0.7 * 1.05 / 40});
-  EXPECT_GT(machine.link({0}, {1})->time(1_MiB), Seconds{0.7 * 1.05 / 20});
+  EXPECT_GT(machine.link({1}, {0})->time(1_MiB), Seconds{0.7 * 1.05 / 160});
+  EXPECT_GT(machine.link({0}, {1})->time(1_MiB), Seconds{0.7 * 1.05 / 80});
   EXPECT_EQ(machine.tiers[1].spec, limited);
 }
 

@@ -3,17 +3,21 @@
 //
 // Kernels are hash functions of their input bytes, so that a wrong byte anywhere reaches everything computed
 // from it. Undefined memory (fresh, freed, a workspace, a transfer's destination before its wait) is poisoned
-// with bytes that never repeat. A transfer moves all of its bytes at the copy or all of them at the wait,
-// which are the two extremes of any real transfer. The interpreter knows no rules: it does what the
-// instructions say, and a plan that cannot be executed at all ends in a fault.
+// with bytes that never repeat. What a ticket stands for, a transfer or a run, happens all at once when it is
+// issued or all at once when its end must be known, after what it comes after: these are the two extremes of
+// what lanes may do. The interpreter knows no rules: it does what the instructions say, and a plan that
+// cannot be executed at all ends in a fault.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.hpp"
@@ -143,29 +147,83 @@ class PlanInterpreter {
     at(free.tensor, free.tier).reset();
   }
   void operator()(const Copy& copy) {
-    need(flying_.emplace(copy.ticket, copy).second, "a ticket in use");
+    const std::size_t thing = add(copy, {1, copy.from.index, copy.to.index}, copy.after, copy.ticket);
+    if (timing_ == CopyTiming::at_copy) return finish(thing);
+    for (const TensorId tensor : copy.tensors) data(tensor, copy.from);
     for (const TensorId tensor : copy.tensors) {
       std::byte* to = data(tensor, copy.to);
-      const std::byte* from = data(tensor, copy.from);
-      if (timing_ == CopyTiming::at_copy) {
-        std::copy_n(from, graph_[tensor].bytes.count, to);
-      } else {
-        poison(to, graph_[tensor].bytes.count);
-      }
+      if (!is_used_before(thing, tensor, copy.to)) poison(to, graph_[tensor].bytes.count);
     }
   }
   void operator()(const Wait& wait) {
-    const auto copy = flying_.find(wait.ticket);
-    need(copy != flying_.end(), "a ticket nobody has");
-    if (timing_ == CopyTiming::at_wait) {
-      for (const TensorId tensor : copy->second.tensors) {
-        std::byte* to = data(tensor, copy->second.to);
-        std::copy_n(data(tensor, copy->second.from), graph_[tensor].bytes.count, to);
-      }
-    }
-    flying_.erase(copy);
+    need(tickets_.count(wait.ticket) > 0, "a ticket nobody has");
+    need(waited_.insert(wait.ticket).second, "a ticket waited for twice");
+    finish(tickets_[wait.ticket]);
   }
   void operator()(const Run& run) {
+    need(run.engine.index < machine_.engine_count(), "an engine that is not there");
+    const std::size_t thing = add(run, {0, run.engine.index, 0}, run.after, run.ticket);
+    if (!run.ticket || timing_ == CopyTiming::at_copy) finish(thing);
+  }
+
+ private:
+  /// A transfer or a run, which happens when it must.
+  struct Thing {
+    Instruction instruction;
+    std::array<std::uint32_t, 3> lane;
+    std::vector<std::size_t> after;
+    bool done = false;
+  };
+
+  std::size_t add(const Instruction& instruction, const std::array<std::uint32_t, 3>& lane,
+                  const std::vector<std::uint32_t>& after, std::optional<std::uint32_t> ticket) {
+    Thing thing{instruction, lane, {}};
+    for (const std::uint32_t one : after) {
+      need(tickets_.count(one) > 0, "a ticket nobody has");
+      thing.after.push_back(tickets_[one]);
+    }
+    const auto [last, is_first] = last_on_.emplace(lane, things_.size());
+    if (!is_first) thing.after.push_back(std::exchange(last->second, things_.size()));
+    if (ticket) need(tickets_.emplace(*ticket, things_.size()).second, "a ticket in use");
+    things_.push_back(std::move(thing));
+    return things_.size() - 1;
+  }
+  /// Whether something that was issued before and has not happened uses the region.
+  bool is_used_before(std::size_t thing, TensorId tensor, TierId tier) const {
+    return std::any_of(things_.begin(), things_.begin() + static_cast<std::ptrdiff_t>(thing),
+                       [&](const Thing& one) { return !one.done && uses(one.instruction, tensor, tier); });
+  }
+  bool uses(const Instruction& instruction, TensorId tensor, TierId tier) const {
+    if (const auto* copy = std::get_if<Copy>(&instruction)) {
+      return (copy->from == tier || copy->to == tier) &&
+             std::count(copy->tensors.begin(), copy->tensors.end(), tensor) > 0;
+    }
+    const Run& run = std::get<Run>(instruction);
+    const Kernel& kernel = graph_[run.kernel];
+    for (std::size_t i = 0; i < run.tiers.size(); ++i) {
+      const std::size_t inputs = kernel.inputs.size(), operands = inputs + kernel.outputs.size();
+      const TensorId operand = i < inputs     ? kernel.inputs[i].tensor
+                               : i < operands ? kernel.outputs[i - inputs].tensor
+                                              : kernel.workspace;
+      if (operand == tensor && run.tiers[i] == tier) return true;
+    }
+    return false;
+  }
+  void finish(std::size_t thing) {
+    if (things_[thing].done) return;
+    for (const std::size_t before : things_[thing].after) finish(before);
+    things_[thing].done = true;
+    if (const auto* copy = std::get_if<Copy>(&things_[thing].instruction)) return carry(*copy);
+    compute(std::get<Run>(things_[thing].instruction));
+  }
+
+  void carry(const Copy& copy) {
+    for (const TensorId tensor : copy.tensors) {
+      std::byte* to = data(tensor, copy.to);
+      std::copy_n(data(tensor, copy.from), graph_[tensor].bytes.count, to);
+    }
+  }
+  void compute(const Run& run) {
     using namespace interpreter;
     need(run.kernel.index < graph_.kernels.size(), "a kernel that is not there");
     const Kernel& kernel = graph_[run.kernel];
@@ -176,17 +234,16 @@ class PlanInterpreter {
     std::uint64_t read = 0;
     for (std::size_t i = 0; i < inputs; ++i) {
       const TensorId tensor = kernel.inputs[i].tensor;
-      read = digest(read, in_place(tensor, run.tiers[i]), graph_[tensor].bytes.count);
+      read = digest(read, in_place(tensor, run.tiers[i], run.engine), graph_[tensor].bytes.count);
     }
     for (std::size_t o = 0; o < kernel.outputs.size(); ++o) {
       const TensorId tensor = kernel.outputs[o].tensor;
-      fill(in_place(tensor, run.tiers[inputs + o]), graph_[tensor].bytes.count,
+      fill(in_place(tensor, run.tiers[inputs + o], run.engine), graph_[tensor].bytes.count,
            output_seed(run.kernel.index, o, read));
     }
     use_workspace(kernel, run);
   }
 
- private:
   static void need(bool holds, const char* what) {
     if (!holds) throw PlanFault(what);
   }
@@ -200,9 +257,9 @@ class PlanInterpreter {
     need(region.has_value(), "no region");
     return memory_[tier.index].data() + *region;
   }
-  std::byte* in_place(TensorId tensor, TierId tier) {
+  std::byte* in_place(TensorId tensor, TierId tier, EngineId engine) {
     std::byte* bytes = data(tensor, tier);
-    need(machine_[tier].addressable, "a kernel in a tier it cannot use");
+    need(machine_.reaches(engine, tier), "a kernel in a tier it cannot use");
     return bytes;
   }
 
@@ -213,7 +270,7 @@ class PlanInterpreter {
   /// Poisons a workspace before and after its kernel.
   void use_workspace(const Kernel& kernel, const Run& run) {
     if (kernel.workspace && !runs_without_workspace(kernel, run.variant))
-      poison(in_place(kernel.workspace, run.tiers.back()), graph_[kernel.workspace].bytes.count);
+      poison(in_place(kernel.workspace, run.tiers.back(), run.engine), graph_[kernel.workspace].bytes.count);
   }
 
   void begin(std::uint32_t step) {
@@ -221,14 +278,20 @@ class PlanInterpreter {
       const Tensor& tensor = graph_[region.tensor];
       const bool is_input = tensor.kind == TensorKind::input && !tensor.persistent;
       if (!is_input && step > 0) continue;
-      std::byte* bytes = is_input ? in_place(region.tensor, region.tier) : data(region.tensor, region.tier);
+      need(!is_input || machine_.is_reached(region.tier), "an input where nobody can fill it");
+      std::byte* bytes = data(region.tensor, region.tier);
       interpreter::fill(bytes, tensor.bytes.count, interpreter::given(region.tensor.index, step));
     }
   }
 
   /// Ends a step: regions of results are freed, and all others must be those of the start.
   void end() {
-    need(flying_.empty(), "a transfer outlives the step");
+    need(std::all_of(things_.begin(), things_.end(), [](const Thing& one) { return one.done; }),
+         "something outlives the step");
+    things_.clear();
+    last_on_.clear();
+    tickets_.clear();
+    waited_.clear();
     for (const TensorId result : graph_.results) {
       for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {
         if (at(result, {tier}) && !starts(result, {tier})) (*this)(Free{result, {tier}});
@@ -260,7 +323,7 @@ class PlanInterpreter {
       TensorBytes found(here, here + graph_[tensor].bytes.count);
       need(!bytes || *bytes == found, "copies of one tensor disagree");
       bytes = std::move(found);
-      usable |= machine_.tiers[tier].addressable;
+      usable |= machine_.is_reached({tier});
     }
     need(bytes && (usable || !in_place), "a tensor that is nowhere at hand");
     return *bytes;
@@ -272,7 +335,10 @@ class PlanInterpreter {
   const CopyTiming timing_;
   std::vector<TensorBytes> memory_;                                 ///< by tier
   std::vector<std::vector<std::optional<std::uint64_t>>> regions_;  ///< offsets by tensor and tier
-  std::map<std::uint32_t, Copy> flying_;                            ///< transfers in flight by ticket
+  std::vector<Thing> things_;                                       ///< of this step
+  std::map<std::array<std::uint32_t, 3>, std::size_t> last_on_;     ///< by lane
+  std::map<std::uint32_t, std::size_t> tickets_;
+  std::set<std::uint32_t> waited_;
   std::uint64_t poisons_ = 0;
 };
 

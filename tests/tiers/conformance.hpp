@@ -154,11 +154,20 @@ TEST_P(TierConformance, PacingAndChargingReturn) {
   tier_->pace(Access::write, Bytes{0}, Seconds{0});
   tier_->charge(Bytes{4096}, Bytes{4096}, Seconds{1e-6});
   tier_->charge(Bytes{0}, Bytes{0}, Seconds{0});
+  tier_->charge(Bytes{4096}, Bytes{0}, Seconds{1e-6}, 100);
 }
+
+TEST_P(TierConformance, HasLanesWhereItHasAQueue) {
+  EXPECT_EQ(tier_->lane() != nullptr, tier_->blocks() != nullptr);
+}
+
+/// Threads that come and go would each bring an arena of the allocator's, which looks like memory that was
+/// not given back. The C library reads this once, when the first thread allocates, so it is said before there
+/// is one.
+[[maybe_unused]] inline const int kOneArena = mallopt(M_ARENA_MAX, 1);
 
 TEST_P(TierConformance, ClosingGivesEverythingBack) {
   tier_.reset();
-  mallopt(M_ARENA_MAX, 1);  // or threads that come and go would each bring memory of the allocator's
   const auto cycle = [&] {
     const auto tier = open_tier(spec()).value();
     TierAccess access(*tier);
@@ -257,6 +266,37 @@ TEST_P(BlockConformance, CompletesEveryRequestOfAFullQueueOnce) {
   std::fill_n(memory.data(), depth * block, std::byte{0});
   run_all(Access::read);
   EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.data()));
+}
+
+TEST_P(BlockConformance, LanesReachTheSameBytesFromThreadsOfTheirOwn) {
+  constexpr std::size_t kThreads = 3;
+  const std::size_t block = queue().block_size().count, blocks = capacity() / block / kThreads;
+  std::vector<std::vector<std::byte>> written(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        const auto lane = tier_->lane();
+        EXPECT_EQ(lane->block_size(), queue().block_size());
+        AlignedMemory memory(block, *lane);
+        for (std::size_t i = 0; i < std::min<std::size_t>(blocks, 20); ++i) {
+          const auto data = pattern(block, thread * 1000 + i);
+          std::copy(data.begin(), data.end(), memory.data());
+          const Piece piece{memory.data(), block};
+          lane->submit({Access::write, (thread * blocks + i) * block, {&piece, 1}, i});
+          BlockCompletion done;
+          while (lane->wait({&done, 1}) == 0) {
+          }
+          EXPECT_EQ(done.tag, i);
+          EXPECT_EQ(done.result, static_cast<std::int64_t>(block));
+          written[thread].insert(written[thread].end(), data.begin(), data.end());
+        }
+      });
+    }
+  }
+  TierAccess access(*tier_);
+  for (std::size_t thread = 0; thread < kThreads; ++thread)
+    EXPECT_EQ(access.read(thread * blocks * block, written[thread].size()), written[thread]) << thread;
 }
 
 TEST_P(BlockConformance, WakeEndsTheNextWait) {

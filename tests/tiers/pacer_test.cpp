@@ -229,7 +229,22 @@ TEST_F(PacerTest, TheEmulatedTierPacesByItsSpec) {
   };
   EXPECT_NEAR(timed([&] { tier->pace(Access::read, 400_MB, Seconds{0}); }), 0.1, 0.001);
   EXPECT_NEAR(timed([&] { tier->pace(Access::write, 400_MB, Seconds{0}); }), 0.4, 0.001);
-  EXPECT_NEAR(timed([&] { tier->charge(400_MB, 400_MB, Seconds{0.1}); }), 0.4, 0.001);
+  EXPECT_NEAR(timed([&] { tier->charge(400_MB, 400_MB, Seconds{0.1}, 1); }), 0.4, 0.001);
+}
+
+TEST_F(PacerTest, AccessesThatWaitForOneAnotherEachOweTheLatency) {
+  const auto tier =
+      make_emulated_tier(parse_tier_spec("emulated:1MiB,read=4GB/s,write=1GB/s,latency=1ms").value(), clock_)
+          .value();
+  const auto timed = [&](std::uint64_t accesses) {
+    clock_.work(10s);
+    const Seconds before = now();
+    tier->charge(4_KB, {}, Seconds{0}, accesses);
+    return (now() - before).count();
+  };
+  EXPECT_NEAR(timed(1), 1e-3, 2e-4);
+  EXPECT_NEAR(timed(700), 0.7, 2e-3);
+  EXPECT_NEAR(timed(0), 0, 2e-4);
 }
 
 }  // namespace

@@ -81,9 +81,21 @@ class NotingQueue final : public BlockQueue {
   bool woken_ = false;
 };
 
+std::shared_ptr<SharedPace> limited(BytesPerSecond read, BytesPerSecond write) {
+  return std::make_shared<SharedPace>(PaceLimits{read, write});
+}
+
+TEST(PacedQueue, QueuesToOneDiskShareItsLimits) {
+  const auto both = limited({}, {1e8});
+  const Clock::Time start = steady_clock().now();
+  EXPECT_EQ(both->reserve(Access::write, Bytes{10'000'000}, start), start);
+  EXPECT_EQ(both->reserve(Access::write, Bytes{10'000'000}, start), start + milliseconds(100));
+  EXPECT_EQ(both->reserve(Access::read, Bytes{10'000'000}, start), start);
+}
+
 TEST(PacedQueue, HandsRequestsOverInTheirTurnAndReadsPassWrites) {
   std::vector<std::pair<std::uint64_t, Clock::Time>> arrived;
-  const auto queue = pace(std::make_unique<NotingQueue>(arrived), {{}, {1e8}});
+  const auto queue = pace(std::make_unique<NotingQueue>(arrived), limited({}, {1e8}));
   Memory memory(1 << 20);
   const Piece piece{memory.data(), 1 << 20};
   const Clock::Time start = steady_clock().now();
@@ -106,7 +118,7 @@ TEST(PacedQueue, HandsRequestsOverInTheirTurnAndReadsPassWrites) {
 
 TEST(PacedQueue, WakesWhoWaitsForNothing) {
   std::vector<std::pair<std::uint64_t, Clock::Time>> arrived;
-  const auto queue = pace(std::make_unique<NotingQueue>(arrived), {{1e8}, {1e8}});
+  const auto queue = pace(std::make_unique<NotingQueue>(arrived), limited({1e8}, {1e8}));
   queue->wake();
   BlockCompletion completion;
   EXPECT_EQ(queue->wait({&completion, 1}), 0U);

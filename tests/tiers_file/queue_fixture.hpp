@@ -50,7 +50,8 @@ class QueueTest : public ::testing::TestWithParam<Variant> {
       queue_ = open_pool_queue(file_, 3);
     }
     // A limit that makes requests wait for their turn but no test long.
-    if (GetParam().paced) queue_ = pace(std::move(queue_), {{500e6}, {500e6}});
+    if (GetParam().paced)
+      queue_ = pace(std::move(queue_), std::make_shared<SharedPace>(PaceLimits{{500e6}, {500e6}}));
   }
 
   std::int64_t write(std::uint64_t offset, std::span<std::byte> memory) {

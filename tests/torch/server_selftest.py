@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the reference server against plain formulas, published sizes and torchvision, over its own pipe.
 
+  server_selftest.py [SHARE SHARES]    every check, or of so many shares that one
+
 Ends with 77 where PyTorch is missing, which ctest counts as skipped.
 """
 import json
@@ -117,19 +119,26 @@ def published_sizes(server):
         assert sum(int(np.prod(shape)) for shape in shapes.values()) == parameters, (name, config)
 
 
-def every_model_trains(server):
+def every_model_trains_by_momentum(server):
+    every_model_trains(server, {"name": "sgd", "learning_rate": 0.05, "momentum": 0.9})
+
+
+def every_model_trains_by_adam(server):
+    every_model_trains(server, {"name": "adam", "learning_rate": 1e-3})
+
+
+def every_model_trains(server, optimizer):
     assert {name for name, _, _ in MODEL_CASES} == set(training.MODELS), "every model has a case"
     for name, config, batch in MODEL_CASES:
-        for optimizer in ({"name": "sgd", "learning_rate": 0.05, "momentum": 0.9}, {"name": "adam", "learning_rate": 1e-3}):
-            weights = random_weights(server.ask({"describe": name, "config": config}))
-            reply, final = server.train(name, config, weights, 6 * [batch], optimizer)
-            assert "error" not in reply, (name, reply)
-            losses = np.array(reply["loss"])
-            assert len(losses) == 6 and np.isfinite(losses).all(), (name, losses)
-            assert name == "dcgan" or losses[-1] < losses[0], (name, losses)
-            assert set(final) == set(weights), name
-            still = [key for key in final if torch.equal(final[key], weights[key]) and not key.endswith(NO_EFFECT)]
-            assert not still, (name, still)
+        weights = random_weights(server.ask({"describe": name, "config": config}))
+        reply, final = server.train(name, config, weights, 6 * [batch], optimizer)
+        assert "error" not in reply, (name, reply)
+        losses = np.array(reply["loss"])
+        assert len(losses) == 6 and np.isfinite(losses).all(), (name, losses)
+        assert name == "dcgan" or losses[-1] < losses[0], (name, losses)
+        assert set(final) == set(weights), name
+        still = [key for key in final if torch.equal(final[key], weights[key]) and not key.endswith(NO_EFFECT)]
+        assert not still, (name, still)
 
 
 def random_weights(description):
@@ -249,16 +258,18 @@ def files_keep_what_they_are_given(server):
 
 
 def main():
+    share, shares = map(int, sys.argv[1:]) if len(sys.argv) > 1 else (0, 1)
     torch.manual_seed(1)
     torch.set_num_threads(2)
     with tempfile.TemporaryDirectory() as folder:
         server = Server(folder)
         own = (
             files_keep_what_they_are_given, every_op_follows_its_formula, outputs_alone_without_grads, published_sizes,
-            every_model_trains, optimizers_follow_their_formulas, mistakes_are_answered, graphs_are_their_operations,
+            every_model_trains_by_momentum, every_model_trains_by_adam, optimizers_follow_their_formulas,
+            mistakes_are_answered, graphs_are_their_operations,
             margins_see_ties_of_pools,
         )  # fmt: skip
-        for check in own + twins.CHECKS:
+        for check in (own + twins.CHECKS)[share::shares]:
             started = time.monotonic()
             check(server)
             print(f"ok {check.__name__} ({time.monotonic() - started:.1f} s)", flush=True)

@@ -7,8 +7,8 @@
 
 #include "backends/cpu/instantiate.hpp"
 #include "backends/cpu/lowering.hpp"
-#include "backends/cpu/math/team.hpp"
 #include "backends/cpu/variants.hpp"
+#include "math/team.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace::cpu {

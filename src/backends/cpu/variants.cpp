@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "backends/cpu/instantiate.hpp"
-#include "backends/cpu/math/random.hpp"
 #include "graph/variant.hpp"
+#include "math/random.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace::cpu {

@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "backends/backend.hpp"
+#include "backends/queued_kernel.hpp"
 #include "base/check.hpp"
 #include "graph/variant.hpp"
 
 namespace terrace {
 namespace {
-
-using Callbacks = std::map<std::string, ForeignKernel>;
 
 class CallbackKernel final : public RunnableKernel {
  public:
@@ -48,9 +47,50 @@ class CallbackKernel final : public RunnableKernel {
   std::size_t workspace_ = 0;
 };
 
+class LauncherKernel final : public QueuedKernel {
+ public:
+  LauncherKernel(const Graph& graph, const Kernel& kernel, std::uint32_t variant,
+                 const ForeignLauncher& launcher)
+      : kernel_(kernel), launcher_(launcher) {
+    if (!kernel.variants.empty()) variant_ = kernel.variants[variant].name;
+    for (const Operand& input : kernel.inputs) inputs_.push_back({{}, graph[input.tensor].bytes});
+    for (const Operand& output : kernel.outputs) outputs_.push_back({{}, graph[output.tensor].bytes});
+    if (kernel.workspace && !runs_without_workspace(kernel, variant))
+      workspace_.size = graph[kernel.workspace].bytes;
+  }
+
+  void enqueue(std::span<const DeviceAddress> operands, const StepContext& context,
+               DeviceQueue& queue) override {
+    const DeviceAddress* next = operands.data();
+    for (DeviceBytes& input : inputs_) input.address = *next++;
+    for (DeviceBytes& output : outputs_) output.address = *next++;
+    if (workspace_.size.count > 0) workspace_.address = *next;
+    launcher_({kernel_, inputs_, outputs_, workspace_, variant_, context.seed, context.step, queue});
+  }
+
+ private:
+  const Kernel& kernel_;
+  std::string_view variant_;
+  const ForeignLauncher& launcher_;
+  std::vector<DeviceBytes> inputs_, outputs_;
+  DeviceBytes workspace_;
+};
+
+template <class Callback>
+struct KernelOf;
+template <>
+struct KernelOf<ForeignKernel> {
+  using type = CallbackKernel;
+};
+template <>
+struct KernelOf<ForeignLauncher> {
+  using type = LauncherKernel;
+};
+
+template <class Callback>
 class ForeignBackend final : public Backend {
  public:
-  ForeignBackend(Callbacks callbacks, std::string version)
+  ForeignBackend(std::map<std::string, Callback> callbacks, std::string version)
       : callbacks_(std::move(callbacks)), version_(std::move(version)) {
     for (const auto& [operation, callback] : callbacks_)
       check(static_cast<bool>(callback), "every operation has a function");
@@ -79,12 +119,12 @@ class ForeignBackend final : public Backend {
     for (const Kernel& kernel : graph.kernels) {
       auto& variants = kernels.emplace_back();
       for (std::uint32_t i = 0; i < variant_count(kernel); ++i)
-        variants.push_back(std::make_unique<CallbackKernel>(graph, kernel, i, callback(kernel)));
+        variants.push_back(std::make_unique<Runnable>(graph, kernel, i, callback(kernel)));
     }
     return kernels;
   }
   std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel) const override {
-    return std::make_unique<CallbackKernel>(graph, kernel, 0, callback(kernel));
+    return std::make_unique<Runnable>(graph, kernel, 0, callback(kernel));
   }
 
   void use_threads(unsigned /*threads*/) const override {}
@@ -92,13 +132,15 @@ class ForeignBackend final : public Backend {
   std::string version() const override { return fmt::format("callbacks {}", version_); }
 
  private:
-  const ForeignKernel& callback(const Kernel& kernel) const {
+  using Runnable = typename KernelOf<Callback>::type;
+
+  const Callback& callback(const Kernel& kernel) const {
     const auto found = callbacks_.find(kernel.operation);
     check(found != callbacks_.end(), "every operation of a lowered graph has a callback");
     return found->second;
   }
 
-  const Callbacks callbacks_;
+  const std::map<std::string, Callback> callbacks_;
   const std::string version_;
 };
 
@@ -106,7 +148,12 @@ class ForeignBackend final : public Backend {
 
 std::shared_ptr<const Backend> foreign_backend(std::map<std::string, ForeignKernel> by_operation,
                                                std::string version) {
-  return std::make_shared<ForeignBackend>(std::move(by_operation), std::move(version));
+  return std::make_shared<ForeignBackend<ForeignKernel>>(std::move(by_operation), std::move(version));
+}
+
+std::shared_ptr<const Backend> foreign_device_backend(std::map<std::string, ForeignLauncher> by_operation,
+                                                      std::string version) {
+  return std::make_shared<ForeignBackend<ForeignLauncher>>(std::move(by_operation), std::move(version));
 }
 
 }  // namespace terrace

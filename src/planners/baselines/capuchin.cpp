@@ -35,7 +35,7 @@ class Capuchin {
  private:
   bool over() const { return full_before_.back() > 0; }
 
-  /// Whether it is too full at a time at which the tensor could be out.
+  /// Returns whether fast memory is too full at some moment at which the tensor could be out.
   bool helps(const Absence& absence) const {
     return std::any_of(absence.out.begin(), absence.out.end(), [&](const Stretch& stretch) {
       const std::uint32_t until = stretch.until + (stretch.until == uses_.kernels() ? 1 : 0);
@@ -49,14 +49,15 @@ class Capuchin {
     return least;
   }
 
-  /// What could not be hidden is waited for.
+  /// Returns how long the step waits if none of the absence's transfers is hidden behind kernels.
   Seconds transfers(const Absence& absence) const {
     Seconds time{0};
     for (const Stretch& stretch : absence.out) time += clock_.transfers(stretch, absence.size);
     return time;
   }
 
-  /// The most time to spare first, as long as everything stays hidden.
+  /// Chooses swaps in the order of the time they have to spare, the most first, as long as kernels hide all
+  /// of their transfers.
   void swap_unseen() {
     std::vector<std::uint32_t> order;
     std::vector<Seconds> spares;
@@ -87,7 +88,8 @@ class Capuchin {
     }
   }
 
-  /// Chooses what costs the least time for a byte. Returns whether there was anything left.
+  /// Chooses the swap or recomputation that costs the least time for each byte it frees. Returns whether
+  /// there was one left to choose.
   bool pay_for_one() {
     std::uint32_t best = kNever;
     KernelId best_producer{};
@@ -123,8 +125,8 @@ class Capuchin {
     count_bytes();
   }
 
-  /// Has a hidden swap waited for that is still on its way when it is too full. Returns whether there was
-  /// one.
+  /// Finds a hidden swap whose transfer occupies fast memory at a moment that is too full, and has the step
+  /// wait for that transfer. Returns whether there was one.
   bool press_one() {
     const auto on_its_way = [&](const Movement& moves) {
       const std::uint32_t left = moves.stretch.after + 1;
@@ -149,7 +151,7 @@ class Capuchin {
   std::vector<bool> chosen_;
   std::vector<Movement> hidden_, seen_;
   std::vector<std::int64_t> all_;           ///< bytes in fast memory during each kernel, if all stay
-  std::vector<std::uint32_t> full_before_;  ///< each kernel: how many others need more than there is
+  std::vector<std::uint32_t> full_before_;  ///< by kernel: how many before it need more than there is
 };
 
 }  // namespace

@@ -6,11 +6,11 @@
 
 namespace terrace {
 
-/// Everything in tier 0; fails where that is too small.
+/// Keeps everything in tier 0; fails where that is too small.
 Result<Plan> plan_all_fast(const PlanRequest& request);
-/// Tensors come when they are used; the longest unused leave.
+/// Fetches a tensor when a kernel uses it; the least recently used tensors leave.
 Result<Plan> plan_lru(const PlanRequest& request);
-/// Tensors come when they are used; those with the farthest next use leave.
+/// Fetches a tensor when a kernel uses it; the tensors with the farthest next use leave (Belady).
 Result<Plan> plan_next_use(const PlanRequest& request);
 
 }  // namespace terrace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy that leaves every decision to another, but for two things that a rehearsal of one step has to say
-// itself: where a tensor that outlives steps lies before the first, and what is put in order between kernels.
-// Not thread-safe: set the members between calls of the manager.
+// A policy that leaves every decision to another one, except for two that a rehearsal of one step makes
+// itself: where a tensor that outlives steps lies before the step, and extra work between two kernels (an
+// errand). Not thread-safe: set the members between calls of the manager.
 #pragma once
 
 #include <functional>
@@ -17,10 +17,10 @@ class DirectedPolicy final : public Policy {
  public:
   explicit DirectedPolicy(std::unique_ptr<Policy> decides) : decides_(std::move(decides)) {}
 
-  std::optional<TierId> home;            ///< for new objects; none: it is the policy's to decide
-  std::function<void(Regions&)> errand;  ///< done once, in place of the next end of a layer
+  std::optional<TierId> home;            ///< tier for new objects; none: the policy decides
+  std::function<void(Regions&)> errand;  ///< done once, in place of the next layer_end()
 
-  /// At home, else in a slower tier, else in a faster one: objects at home make way for nobody.
+  /// Places the object in its home, else in a slower tier, else in a faster one, and evicts nothing for it.
   Result<Region> place(Regions& regions, Bytes size) override {
     if (!home) return decides_->place(regions, size);
     Result<Region> region = regions.allocate(*home, size);

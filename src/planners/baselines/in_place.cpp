@@ -86,8 +86,8 @@ class FirstTouch {
   const Graph& graph_;
   const Machine& machine_;
   const StepUses& uses_;
-  std::vector<Bytes> room_;   ///< left in each tier
-  std::vector<TierId> home_;  ///< by tensor
+  std::vector<Bytes> room_;   ///< bytes left, by tier
+  std::vector<TierId> home_;  ///< by tensor: where it lies for life
   PlanWriter writer_;
 };
 
@@ -108,7 +108,7 @@ Result<Plan> plan_first_touch(const PlanRequest& request) {
   const StepUses uses(request.graph);
   std::vector<Bytes> room = request.budget;
   Result<Plan> plan = Error{ErrorCode::too_large, {}};
-  // Packing may need more than the bytes live at once: then the tier takes less.
+  // Packed regions may need more than the bytes that are live at once: then less is put in the tier.
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     auto draft = FirstTouch(request, uses, room).write();
     if (!draft) return draft.error();

@@ -6,10 +6,11 @@
 
 namespace terrace {
 
-/// Everything in the slowest tier that kernels can use in place; fails where only tier 0 is one.
+/// Puts everything in the slowest tier that kernels can use in place; fails where only tier 0 is one.
 Result<Plan> plan_all_slow(const PlanRequest& request);
-/// A tensor goes to the fastest tier that kernels can use in place and has room when it is made, what
-/// outlives steps before all others, and stays there for life (001 section 5). Fails where those are full.
+/// Puts a tensor, when it is created, in the fastest tier with room that kernels can use in place, and leaves
+/// it there for life (001 section 5). Tensors that outlive steps are placed before all others. Fails where no
+/// such tier has room.
 Result<Plan> plan_first_touch(const PlanRequest& request);
 
 }  // namespace terrace

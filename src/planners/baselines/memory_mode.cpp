@@ -8,7 +8,8 @@
 namespace terrace {
 namespace {
 
-/// Neighbours come and go together, so that coarser lines than the hardware's tell the same, faster.
+/// Neighbouring lines are loaded and replaced together, so lines coarser than the hardware's give the same
+/// result with less work.
 constexpr std::uint64_t kSmallestLine = 64, kLargestLine = 64 << 10, kLines = 4096;
 
 struct Lines {
@@ -48,7 +49,7 @@ class DirectMapped {
   std::vector<Slot> slots_;
 };
 
-/// A step of a plan in which everything lies in one tier, seen by the cache.
+/// Runs a plan in which everything lies in one tier through the model of the cache.
 class CachedStep {
  public:
   CachedStep(const PlanRequest& request, const Plan& plan)

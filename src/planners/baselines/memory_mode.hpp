@@ -13,10 +13,11 @@ struct MemoryMode {
   Bytes hits, misses, written_back;
 };
 
-/// The budget of tier 0 is the cache, the slowest tier that kernels can use in place the memory, with the
-/// tensors packed there. A miss, of a write too, reads its lines from there, and writes back what was
-/// changed in those that make way; both on top of the kernel's time in fast memory. Of a step that follows
-/// another. Fails where no slower tier can be used in place, or is too small.
+/// Predicts a step that follows another. The budget of tier 0 is the cache; the memory behind it is the
+/// slowest tier that kernels can use in place, where the tensors are packed. A miss, of a read or a write,
+/// reads its lines from memory and writes back the changed lines that they replace; both take time on top of
+/// the kernel's own in fast memory. Fails where no slower tier can be used in place, or where it is too
+/// small.
 Result<MemoryMode> predict_memory_mode(const PlanRequest& request);
 
 }  // namespace terrace

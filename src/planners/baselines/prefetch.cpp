@@ -10,8 +10,9 @@
 namespace terrace {
 namespace {
 
-/// Shares of fast memory kept free of tensors between uses, for transfers on their way. Which is best depends
-/// on how transfers and kernels meet, so all are tried; a large graph is planned with the middle ones only.
+/// Shares of fast memory that tensors between two uses may not take, so that transfers find room. Which share
+/// is best depends on how transfers and kernels overlap, so all are tried; for a large graph, the middle ones
+/// only.
 constexpr double kReserves[] = {0.08, 0.2, 0.0, 0.35, 0.5};
 constexpr std::size_t kLargeGraph = 3000;
 
@@ -28,7 +29,7 @@ Result<Plan> plan_prefetch(const PlanRequest& request) {
     auto plan = plan_to_fit(request, uses, "prefetch", [&](Bytes capacity) -> Result<Draft> {
       const auto kept = static_cast<std::uint64_t>((1 - reserve) * static_cast<double>(capacity.count));
       auto residency = decide_residency(request, uses, {kept}, farthest_next_use);
-      // Where one kernel takes nearly everything, nothing can be kept free.
+      // Where one kernel needs nearly all of fast memory, no share of it can be kept free.
       if (!residency) residency = decide_residency(request, uses, capacity, farthest_next_use);
       if (!residency) return residency.error();
       return PrefetchWriter(request, clock, uses, *residency, capacity).write(effort);

@@ -6,10 +6,10 @@
 namespace terrace {
 namespace {
 
-/// How many fetches are looked at for one that can be started now.
+/// How many of the next fetches are examined in search of one that can start now.
 constexpr std::size_t kLookahead = 64;
 
-/// Of each kernel, if nothing ever waited; the step's end last.
+/// Returns when each kernel would begin if nothing ever waited, and last the step's end.
 std::vector<Seconds> begins(const KernelClock& clock, std::uint32_t kernels) {
   std::vector<Seconds> begin{Seconds{0}};
   for (std::uint32_t k = 0; k < kernels; ++k) begin.push_back(begin.back() + clock.fast({k}));
@@ -40,7 +40,7 @@ PrefetchWriter::PrefetchWriter(const PlanRequest& request, const KernelClock& cl
   plan_occupancy();
 }
 
-/// Counts what is in fast memory during each kernel if transfers take no time.
+/// Counts the bytes in fast memory during each kernel as if transfers took no time.
 void PrefetchWriter::plan_occupancy() {
   const std::uint32_t end = uses_.kernels();
   std::vector<bool> out(request_.graph.tensors.size());
@@ -66,7 +66,7 @@ void PrefetchWriter::plan_occupancy() {
   }
 }
 
-/// `next_kernel`: the one that runs next.
+/// Starts an eviction before the kernel `next_kernel` runs.
 Result<void> PrefetchWriter::leave(std::uint32_t eviction, std::uint32_t next_kernel) {
   const TensorId tensor = evictions_[eviction].tensor;
   if (!evictions_[eviction].stores) {
@@ -84,7 +84,7 @@ Result<void> PrefetchWriter::leave(std::uint32_t eviction, std::uint32_t next_ke
   return {};
 }
 
-/// The first of those on their way out is gone before `next_kernel`.
+/// Waits until the oldest eviction under way is complete, before the kernel `next_kernel` runs.
 void PrefetchWriter::finish_leaving(std::uint32_t next_kernel) {
   const migration::Departure gone = std::move(walk_.departing.front());
   walk_.departing.pop_front();
@@ -95,8 +95,8 @@ void PrefetchWriter::finish_leaving(std::uint32_t next_kernel) {
   walk_.give_up(gone, size_of(tensor), next_kernel, planned_);
 }
 
-/// A tensor that is needed in fast memory while it is still leaving stays, if there is room for it until
-/// then. Returns whether it is no longer leaving, one way or the other.
+/// Cancels an eviction whose tensor is needed again while it is still being stored, if there is room for it
+/// until that use. Returns whether the eviction is no longer under way, complete or cancelled.
 bool PrefetchWriter::keep(std::uint32_t eviction, std::uint32_t kernel) {
   auto& departing = walk_.departing;
   const auto found = std::find_if(departing.begin(), departing.end(),
@@ -142,13 +142,13 @@ void PrefetchWriter::fetch_ahead(std::uint32_t kernel) {
     if (!keep(eviction, kernel)) return;
     if (tickets_[eviction] != kNever) continue;
     const std::int64_t size = size_of(evictions_[eviction].tensor);
-    // The next needed comes first: later ones must not take its room.
+    // Fetches start in the order of their uses: a later one must not take the room of an earlier one.
     if (!walk_.can_fetch(size, kernel, evictions_[eviction].until, missing, planned_)) return;
     fetch(eviction, kernel);
   }
 }
 
-/// Waits for all that the kernel needs.
+/// Waits for the fetches of all the kernel's operands.
 void PrefetchWriter::arrive(std::uint32_t kernel) {
   for (const std::uint32_t eviction : until_.at(kernel)) {
     if (evictions_[eviction].fetches && tickets_[eviction] == kNever) fetch(eviction, kernel);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // One attempt of the prefetch planner: puts the movements of a residency into time.
 //
-// Walks the kernels with an estimated clock. Room for a kernel that is not there yet is waited for; what is
-// fetched ahead only takes room that no kernel before its use will need.
+// It walks the kernels with an estimated clock. Where a kernel's room is not free yet, evictions are waited
+// for; a tensor that is fetched ahead only takes room that no kernel before its use will need.
 #pragma once
 
 #include <vector>
@@ -40,12 +40,12 @@ class PrefetchWriter {
   EvictionIndex after_, until_;
   StepWriter writer_;
   PlannedOccupancy planned_;
-  migration::Walk walk_;                ///< what leaves is named by its eviction
+  migration::Walk walk_;                ///< departures are named by their eviction
   std::vector<Seconds> alone_;          ///< by kernel: its time in fast memory
   std::vector<std::uint32_t> fetches_;  ///< evictions that end in a fetch, the next needed first
   std::size_t next_fetch_ = 0;
-  std::vector<std::uint32_t> tickets_;  ///< of each eviction's fetch, or kNever
-  std::vector<Seconds> arrival_;        ///< of each eviction's fetch
+  std::vector<std::uint32_t> tickets_;  ///< by eviction: its fetch's, or kNever
+  std::vector<Seconds> arrival_;        ///< by eviction: when its fetch is done
 };
 
 }  // namespace terrace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tensors can be recomputed at the end of a stretch without a use, and what has to stay for it.
+// Which tensors can be recomputed at the end of a stretch without a use, and which others have to stay in
+// fast memory for that.
 #pragma once
 
 #include <utility>
@@ -13,10 +14,10 @@ class Recompute {
  public:
   Recompute(const PlanRequest& request, const StepUses& uses);
 
-  /// The kernel that can recompute the tensor, if it writes nothing else and what it reads is, then, in fast
-  /// memory and as it was. Else none.
+  /// Returns the kernel that can recompute the tensor: it writes nothing else, and at that moment its inputs
+  /// are in fast memory with the values they had. Returns none where there is no such kernel.
   KernelId producer(const Absence& absence) const;
-  /// Whether nothing that was chosen to be recomputed needs the tensor meanwhile.
+  /// Returns whether no recomputation chosen so far needs the tensor during its absence.
   bool may_leave(const Absence& absence) const;
 
   void leaves(const Absence& absence);
@@ -26,10 +27,11 @@ class Recompute {
   bool is_there(TensorId tensor, std::uint32_t made, std::uint32_t needed) const;
 
   const Graph& graph_;
-  std::vector<std::vector<std::uint32_t>> writers_;  ///< of each tensor, in order
-  std::vector<std::uint32_t> last_;                  ///< use of each tensor
-  std::vector<std::vector<Stretch>> out_;            ///< of each tensor
-  std::vector<std::vector<std::uint32_t>> needed_;   ///< of each tensor: when it is computed with
+  std::vector<std::vector<std::uint32_t>> writers_;  ///< by tensor: kernels that write it, in order
+  std::vector<std::uint32_t> last_;                  ///< by tensor: its last use
+  std::vector<std::vector<Stretch>> out_;            ///< by tensor: chosen absences
+  std::vector<std::vector<std::uint32_t>> needed_;   ///< by tensor: kernels before which it is an
+                                                     ///< input of a recomputation
 };
 
 }  // namespace terrace

@@ -19,7 +19,7 @@ std::vector<TierId> tiers_of_manager(const PlanRequest& request) {
   return tiers;
 }
 
-/// Whether each has one.
+/// Moves the homes of tensors that went astray to slower tiers. Returns whether each had a slower tier.
 bool move_homes(Homes& homes, const std::vector<RehearsedStep::Astray>& astray) {
   for (const auto& [tensor, next] : astray) {
     if (!next) return false;
@@ -49,7 +49,7 @@ class Recorder {
  private:
   Result<Recording> record(Results results) const {
     if (auto settled = record_settled(results); settled) return settled;
-    // With nothing at home in faster tiers a step ends as it begins wherever the slowest is large enough.
+    // With all homes in the slowest tier, a step ends as it begins wherever that tier is large enough.
     const TierId slowest{static_cast<std::uint32_t>(tiers_.size()) - 1};
     const Homes homes(request_.graph.tensors.size(), slowest);
     RehearsedStep step = make_step();

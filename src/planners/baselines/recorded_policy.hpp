@@ -10,11 +10,11 @@
 
 namespace terrace {
 
-/// The third step or a later one: two let the policy settle where it keeps what outlives a step. A tensor
-/// that leaves such a home and does not come back to the same place is given one in the next slower tier,
-/// where a copy of it can stay, and the step is run again. `policy`: as make_policy() knows it. Fails where
-/// the policy finds no room. The manager has tier 0 and every slower one that is linked both ways with those
-/// before it, for it moves between any two.
+/// Records the third step or a later one: in the first two the policy settles where tensors that outlive a
+/// step lie between steps (their homes). A tensor that leaves its home and does not return to it gets a home
+/// in the next slower tier, where a copy of it can stay, and the step is run again. `policy` is a name that
+/// make_policy() knows. Fails where the policy finds no room. The manager moves tensors between any two of
+/// its tiers, so it has tier 0 and every slower tier that is linked both ways with all those before it.
 Result<Recording> record_policy(const PlanRequest& request, const StepUses& uses, std::string_view policy,
                                 const std::string& planner);
 

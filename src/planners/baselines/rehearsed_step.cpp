@@ -22,7 +22,8 @@ std::unique_ptr<Tier> tier_without_memory(const MachineTier& tier, Bytes budget)
   return std::make_unique<DescribedTier>(std::move(description));
 }
 
-/// 003 section III-E: what a forward kernel only read is not used for some time.
+/// Returns whether the tensor is archived after this use: one that a forward kernel only read is not used for
+/// some time (003 section III-E).
 bool rests_after(const Kernel& kernel, const Use& use) {
   return kernel.phase == Phase::forward && !use.writes;
 }
@@ -77,7 +78,7 @@ Result<void> RehearsedStep::create(TensorId tensor) {
   return {};
 }
 
-/// In the order of their last use, as a step before would have left them.
+/// Creates persistent tensors in the order of their last use, as a previous step would have left them.
 Result<void> RehearsedStep::create_persistent(const Homes& homes) {
   const std::vector<Tensor>& tensors = request_.graph.tensors;
   std::vector<std::uint32_t> last(tensors.size());  // 1 more than the last use, 0: none
@@ -105,7 +106,7 @@ Result<void> RehearsedStep::create_persistent(const Homes& homes) {
   return {};
 }
 
-/// What is given is filled in place, all of it, before the step begins.
+/// Creates the inputs, which are all filled in place before the step begins.
 Result<void> RehearsedStep::create_given() {
   std::vector<Wanted> given;
   for (std::uint32_t i = 0; i < request_.graph.tensors.size(); ++i) {
@@ -133,7 +134,7 @@ Result<void> RehearsedStep::create_results() {
   return {};
 }
 
-/// The kernel after the last stands for whoever reads the results.
+/// The kernel after the last one stands for the reader of the results.
 Result<void> RehearsedStep::run(std::uint32_t kernel) {
   if (auto announced = announce(kernel); !announced) return announced;
   std::vector<Wanted> operands;
@@ -236,7 +237,7 @@ void RehearsedStep::empty_fast_memory() {
   });
 }
 
-/// A step begins with one region for each tensor.
+/// Frees secondary copies: a step begins with one region for each tensor.
 void RehearsedStep::drop_secondaries() {
   order([&](Regions& regions) {
     for (const std::optional<ObjectId>& object : objects_) {

@@ -25,7 +25,7 @@ StepRecorder::StepRecorder(const PlanRequest& request, std::vector<TierId> tiers
 
 void StepRecorder::gained(ObjectId object, TierId tier, std::uint64_t offset) {
   if (object.index >= names_.size()) names_.resize(object.index + 1);
-  // Others may make way for a new one, and gain a region elsewhere first.
+  // Evictions for a new object come before its own region, and give other objects regions elsewhere.
   Name& name = names_[object.index];
   if (name.object != object) name = {object, creating_};
   gain(name.tensor, tiers_[tier.index], offset);
@@ -95,7 +95,7 @@ Bytes StepRecorder::size(TensorId tensor, TierId tier) const {
   return region_size(request_.graph[tensor], request_.machine[tier]);
 }
 
-/// What is given is filled anew, unless it is a result.
+/// An input is filled again before the next step, so its value is not kept unless it is a result.
 bool StepRecorder::ends_at_home(TensorId tensor) const {
   return home_[tensor.index] && (!is_given(request_.graph[tensor]) || result_[tensor.index]);
 }
@@ -136,7 +136,7 @@ void StepRecorder::go_home(TensorId tensor) {
   }
 }
 
-/// The tier where a result is read after the step.
+/// Returns the tier where a result is read after the step.
 std::optional<TierId> StepRecorder::at_hand(TensorId tensor) const {
   if (!result_[tensor.index]) return std::nullopt;
   if (ends_at_home(tensor) && request_.machine[home(tensor)].addressable) return home(tensor);
@@ -164,7 +164,8 @@ bool StepRecorder::is_in_the_way(TensorId result, TierId tier) const {
   });
 }
 
-/// The lowest offset with so much room beside all that is there or is to be there when the step ends.
+/// Returns the lowest offset with so much room between the regions that exist or have to exist when the step
+/// ends.
 std::optional<std::uint64_t> StepRecorder::hole(TierId tier, Bytes wanted) const {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
   for (std::uint32_t i = 0; i < tensor_count(); ++i) {
@@ -182,7 +183,7 @@ std::optional<std::uint64_t> StepRecorder::hole(TierId tier, Bytes wanted) const
   return free_from;
 }
 
-/// Whether there was room.
+/// Returns whether there was room.
 bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
   const auto offset = hole(to, size(tensor, to));
   if (!offset) return false;
@@ -193,8 +194,9 @@ bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
   return true;
 }
 
-/// All that are in the way go before one comes back: together they may need the room that each leaves. Where
-/// the others leave too little room between them, they go as well.
+/// All results that are in the way of regions at home leave before one of them is brought back, for together
+/// they may need the room that each leaves. Where the other results leave too little room, they leave as
+/// well.
 Result<void> StepRecorder::clear_homes() {
   std::vector<Away> away;
   for (const bool all : {false, true}) {

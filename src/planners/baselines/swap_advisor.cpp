@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kPopulation = 12;
 constexpr std::uint32_t kGenerations = 12;
 constexpr std::size_t kLargeGraph = 2000;  ///< kernels; a larger one gets fewer generations
-constexpr std::uint8_t kFarthest = 16;     ///< kernels
+constexpr std::uint8_t kFarthest = 16;     ///< the largest lag and lead, in kernels
 
-/// One for each absence.
+/// An individual has one gene for each absence.
 struct Gene {
   bool out = false;
   std::uint8_t lag = 0;   ///< kernels that run before the tensor has to be gone
@@ -70,8 +70,9 @@ class Search {
     return found;
   }
 
-  /// Until it fits: where it is too full, a tensor that is out comes back later or is gone earlier, or
-  /// another leaves, the farthest next use first. Returns whether it fits.
+  /// Changes genes until the movements fit the capacity: at the fullest kernel, the tensor with the farthest
+  /// next use leaves, or where it leaves already, it leaves at once and comes back at the last moment.
+  /// Returns whether the individual fits.
   bool repair(Individual& individual) const {
     for (;;) {
       const auto bytes = bytes_left(request_, all_, movements(individual));
@@ -93,7 +94,7 @@ class Search {
 
   static bool is_out(const Gene& gene) { return gene.out && gene.lag == 0 && gene.lead == 0; }
 
-  /// After the stretch that a kernel lies in; kNever: it lies in none.
+  /// Returns the use after the stretch that the kernel lies in, or kNever where it lies in none.
   std::uint32_t next_use(const Absence& absence, std::uint32_t kernel) const {
     for (const Stretch& stretch : absence.out) {
       const bool ends = stretch.until == uses_.kernels();
@@ -135,12 +136,12 @@ class Search {
     return mutated(std::move(made), changes);
   }
 
-  /// As it is once it fits; the best in its place, if it cannot.
+  /// Returns the individual after its repair, or the best of the population where repair fails.
   Individual viable(Individual individual) const {
     return repair(individual) && evaluate(individual) ? individual : best();
   }
 
-  /// The best lives on.
+  /// Replaces the population by children; the best individual survives.
   void breed() {
     std::vector<Individual> next{best()};
     while (next.size() < kPopulation) next.push_back(viable(child()));

@@ -3,21 +3,22 @@
 
 #include <algorithm>
 #include <numeric>
-#include <tuple>
-#include <utility>
+#include <optional>
+
+#include "migration/busy_links.hpp"
+#include "migration/link_use.hpp"
 
 namespace terrace {
 namespace {
 
-std::pair<const Link*, const Link*> links_of(const Machine& machine) {
+std::optional<TierId> swap_tier(const Machine& machine) {
   for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
-    const Link *out = machine.link({0}, {tier}), *in = machine.link({tier}, {0});
-    if (out != nullptr && in != nullptr) return {out, in};
+    if (machine.is_linked_both_ways({0}, {tier})) return TierId{tier};
   }
-  return {nullptr, nullptr};
+  return std::nullopt;
 }
 
-/// Indices in the order of a time.
+/// Returns the indices below `size` in the order of a time.
 template <class Time>
 std::vector<std::uint32_t> ordered(std::size_t size, Time time) {
   std::vector<std::uint32_t> order(size);
@@ -29,10 +30,10 @@ std::vector<std::uint32_t> ordered(std::size_t size, Time time) {
 
 }  // namespace
 
-bool SwapClock::possible(const PlanRequest& request) { return links_of(request.machine).first != nullptr; }
+bool SwapClock::possible(const PlanRequest& request) { return swap_tier(request.machine).has_value(); }
 
-SwapClock::SwapClock(const PlanRequest& request, const StepUses& uses) : kernels_(uses.kernels()) {
-  std::tie(out_, in_) = links_of(request.machine);
+SwapClock::SwapClock(const PlanRequest& request, const StepUses& uses)
+    : machine_(request.machine), slow_(swap_tier(request.machine).value()), kernels_(uses.kernels()) {
   const KernelClock clock(request.graph, request.machine, request.profile);
   begin_.push_back(Seconds{0});
   for (std::uint32_t k = 0; k < kernels_; ++k) begin_.push_back(begin_.back() + clock.fast({k}));
@@ -41,8 +42,10 @@ SwapClock::SwapClock(const PlanRequest& request, const StepUses& uses) : kernels
 
 Seconds SwapClock::transfers(const Stretch& stretch, Bytes size) const {
   Seconds time{0};
-  if (stretch.needed && stretch.after != kNever) time += out_->time(size);
-  if (stretch.needed && stretch.until != kernels_) time += in_->time(size);
+  if (stretch.needed && stretch.after != kNever)
+    time += time_beside_kernels(*machine_.link({0}, slow_), size);
+  if (stretch.needed && stretch.until != kernels_)
+    time += time_beside_kernels(*machine_.link(slow_, {0}), size);
   return time;
 }
 
@@ -53,7 +56,7 @@ Seconds SwapClock::spare(const Stretch& stretch, Bytes size) const {
 bool SwapClock::hide(std::span<Movement> movements, const Graph& graph) const {
   bool hidden = true;
   std::vector<Seconds> out(movements.size());
-  Seconds lane{0};
+  migration::BusyLinks outward(machine_);
   for (const std::uint32_t i : ordered(movements.size(), [&](std::uint32_t m) {
          return movements[m].stretch.after + 1;  // the start before all others
        })) {
@@ -61,23 +64,23 @@ bool SwapClock::hide(std::span<Movement> movements, const Graph& graph) const {
     const Stretch& stretch = moves.stretch;
     moves.leave = moves.gone = stretch.after + 1;
     if (stretch.after == kNever || !stretch.needed) continue;
-    out[i] = lane = std::max(lane, begin_of(stretch)) + out_->time(graph[moves.tensor].bytes);
+    out[i] = outward.start({0}, slow_, graph[moves.tensor].bytes, begin_of(stretch));
     const auto found = std::lower_bound(begin_.begin() + moves.leave, begin_.end() - 1, out[i]);
     moves.gone = std::min(stretch.until, static_cast<std::uint32_t>(found - begin_.begin()));
     hidden = hidden && out[i] <= end_of(stretch);
   }
-  lane = begin_.back();
+  migration::LatestStarts inward(machine_, begin_.back());
   for (const std::uint32_t i :
        ordered(movements.size(), [&](std::uint32_t m) { return kernels_ - movements[m].stretch.until; })) {
     Movement& moves = movements[i];
     const Stretch& stretch = moves.stretch;
     moves.back = stretch.until;
     if (stretch.until == kernels_ || !stretch.needed) continue;
-    lane = std::min(lane, end_of(stretch)) - in_->time(graph[moves.tensor].bytes);
-    const auto after = std::upper_bound(begin_.begin(), begin_.begin() + stretch.until + 1, lane);
+    const Seconds starts = inward.start(slow_, {0}, graph[moves.tensor].bytes, end_of(stretch));
+    const auto after = std::upper_bound(begin_.begin(), begin_.begin() + stretch.until + 1, starts);
     const auto start = static_cast<std::uint32_t>(std::max<std::ptrdiff_t>(after - begin_.begin() - 1, 0));
     moves.back = std::max(moves.gone, std::min(start, stretch.until));
-    hidden = hidden && lane >= out[i] && start >= moves.gone;
+    hidden = hidden && starts >= out[i] && start >= moves.gone;
   }
   return hidden;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When swaps would happen if kernels never waited: one transfer at a time each way, out as early and in as
-// late as can be.
+// When swaps would happen if kernels never waited: transfers out start as early and transfers in as late as
+// the estimate of links (migration/busy_links.hpp) allows.
 #pragma once
 
 #include <span>
@@ -17,9 +17,10 @@ class SwapClock {
   static bool possible(const PlanRequest& request);
 
   Seconds kernel(std::uint32_t kernel) const { return begin_[kernel + 1] - begin_[kernel]; }
-  /// Of the transfers that a stretch takes.
+  /// Returns the time of the transfers that a stretch takes.
   Seconds transfers(const Stretch& stretch, Bytes size) const;
-  /// What is left of a stretch when both its transfers are done; negative where it is too short for them.
+  /// Returns what is left of a stretch when both its transfers are done; it is negative where the stretch is
+  /// too short for them.
   Seconds spare(const Stretch& stretch, Bytes size) const;
   /// Sets leave, gone and back. Returns whether all are hidden: nothing waits for any of them.
   bool hide(std::span<Movement> movements, const Graph& graph) const;
@@ -29,8 +30,9 @@ class SwapClock {
   Seconds begin_of(const Stretch& stretch) const {
     return stretch.after == kNever ? Seconds{0} : begin_[stretch.after + 1];
   }
-  std::vector<Seconds> begin_;  ///< of each kernel, and of the end twice
-  const Link *out_, *in_;
+  const Machine& machine_;
+  TierId slow_;                 ///< the fastest tier with links to fast memory and back
+  std::vector<Seconds> begin_;  ///< when each kernel begins; the end of the step stands there twice
   std::uint32_t kernels_;
 };
 

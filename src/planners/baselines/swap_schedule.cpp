@@ -16,7 +16,8 @@ Bytes fast_size(const PlanRequest& request, TensorId tensor) {
   return region_size(request.graph[tensor], request.machine.tiers[0]);
 }
 
-/// Results that are given or kept stay, and without another tier everything does.
+/// Returns by tensor whether it always stays in fast memory: results that are inputs or persistent do, and
+/// all tensors of a machine with one tier.
 std::vector<bool> stays(const PlanRequest& request) {
   const Graph& graph = request.graph;
   std::vector<bool> fixed(graph.tensors.size(), request.machine.tiers.size() < 2);
@@ -31,7 +32,8 @@ bool leaves(const Movement& movement, std::uint32_t kernels) {
          movement.gone < movement.back || movement.recomputed_by;
 }
 
-/// The movements as a residency: whether each has to be stored follows from those before it.
+/// Turns movements into a residency; whether an eviction has to store the tensor follows from those before
+/// it.
 Residency residency_of(const PlanRequest& request, const StepUses& uses,
                        std::span<const Movement> movements) {
   const Graph& graph = request.graph;
@@ -63,7 +65,7 @@ Residency residency_of(const PlanRequest& request, const StepUses& uses,
   return residency;
 }
 
-/// Movements by one of their times.
+/// Returns for each kernel the movements whose `time` it is.
 std::vector<std::vector<std::uint32_t>> by(std::span<const Movement> movements, std::uint32_t kernels,
                                            const std::function<std::uint32_t(const Movement&)>& time) {
   std::vector<std::vector<std::uint32_t>> index(kernels + 1);
@@ -85,7 +87,7 @@ std::vector<Absence> absences(const PlanRequest& request, const StepUses& uses) 
       std::vector<Stretch>& out = kept[use.tensor.index].out;
       if (persistent && out.empty()) out.push_back({kNever, k, use.reads});
       if (persistent && use.next == kNever) out.push_back({k, uses.kernels(), true});
-      const bool ends = !persistent && use.next == uses.kernels();  // a result is at hand then
+      const bool ends = !persistent && use.next == uses.kernels();  // a result is read at the step's end
       if (use.next == kNever || use.next == k + 1 || ends) continue;
       const Stretch stretch{k, use.next, use.next_reads};
       if (persistent) {

@@ -7,14 +7,17 @@
 
 namespace terrace {
 
-/// vDNN: where not everything fits, what a convolution reads leaves during its last use forward and comes
-/// back one layer ahead of its first use backward; all else stays. Fails with the bytes missing even so.
+/// vDNN: where not everything fits, a convolution's input is evicted during its last use of the forward pass
+/// and prefetched one layer ahead of its first use of the backward pass; all other tensors stay. The error
+/// names the bytes that are missing where that does not suffice.
 Result<Plan> plan_vdnn(const PlanRequest& request);
-/// Capuchin: swaps what its kernels' measured times hide completely, the most time to spare first; beyond
-/// that, recomputes or swaps in plain view, whichever saves more bytes for its time.
+/// Capuchin: swaps the tensors whose transfers kernels hide completely, the most time to spare first. Where
+/// that does not free enough, it recomputes tensors or waits for swaps, whichever costs less time for each
+/// byte.
 Result<Plan> plan_capuchin(const PlanRequest& request);
-/// SwapAdvisor: a genetic search over which stretches are out, when they are left and how far ahead fetches
-/// start; simulated time is the fitness. The option `generations` bounds it; 0 takes the start of the search.
+/// SwapAdvisor: a genetic search over the stretches in which tensors are out, over when evictions have to be
+/// complete and how far ahead fetches start; its fitness is the simulated time. The option `generations`
+/// bounds the search; 0 takes the best individual of the first population.
 Result<Plan> plan_swap_advisor(const PlanRequest& request);
 
 }  // namespace terrace

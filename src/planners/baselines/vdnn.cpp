@@ -14,7 +14,7 @@ bool convolves(const Kernel& kernel) {
   return kernel.operation == "conv2d" || kernel.operation == "conv_transpose2d";
 }
 
-/// By tensor: whether a convolution reads it as its image.
+/// Returns by tensor whether a convolution of the forward pass reads it as its image.
 std::vector<bool> convolved(const Graph& graph) {
   std::vector<bool> is(graph.tensors.size());
   for (const Kernel& kernel : graph.kernels) {
@@ -23,7 +23,7 @@ std::vector<bool> convolved(const Graph& graph) {
   return is;
 }
 
-/// The first kernel of the layer before that of `kernel`, in the order they are executed.
+/// Returns the first kernel of the layer that is executed before the layer of `kernel`.
 std::uint32_t one_layer_ahead(const Graph& graph, std::uint32_t kernel) {
   for (int layers = 0; kernel > 0; --kernel) {
     const Kernel &here = graph.kernels[kernel], &before = graph.kernels[kernel - 1];
@@ -47,7 +47,7 @@ std::vector<Movement> movements_of(const PlanRequest& request, const StepUses& u
     if (graph.kernels[stretch.after].phase != Phase::forward) continue;
     if (graph.kernels[stretch.until].phase == Phase::forward) continue;
     Movement moves = on_demand(absence, stretch);
-    // Its last reader forward and the transfer run side by side.
+    // The transfer overlaps with the tensor's last reader of the forward pass.
     if (!writes(graph.kernels[stretch.after], absence.tensor)) moves.leave = stretch.after;
     moves.back = std::max(moves.gone, one_layer_ahead(graph, stretch.until));
     movements.push_back(moves);

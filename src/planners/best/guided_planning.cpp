@@ -118,7 +118,7 @@ Schedule GuidedPlanning::schedule(const Placement& placement) const {
   Schedule schedule(view_, visits_, units_);
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
     add_unit(u, placement, schedule);
-    book(u, schedule);
+    book(view_, units_, visits_, u, schedule);
   }
   return schedule;
 }
@@ -137,28 +137,6 @@ void GuidedPlanning::add_unit(std::uint32_t u, const Placement& placement, Sched
     const bool last = visits_.all[v].next == kNever;
     schedule.in_place[v] = !pinned && unit.in_place && arrivals[i].to == bounds::kSlow;
     schedule.stays[v] = !last && (pinned || (!schedule.in_place[v] && stays(arrivals[i + 1])));
-  }
-}
-
-/// Books the room that a unit takes, and the time of kernels that use it in slower memory.
-void GuidedPlanning::book(std::uint32_t u, Schedule& schedule) const {
-  const Unit& unit = units_.all[u];
-  const auto size = static_cast<std::int64_t>(unit.size.count);
-  const std::uint32_t end = view_.kernels();
-  const std::uint32_t first = visits_.first[u];
-  if (schedule.from_start[u] && (unit.persistent || unit.fixed)) return schedule.planned.add(0, end, size);
-  if (unit.given && (schedule.from_start[u] || !unit.in_place)) schedule.planned.add(end, end, size);
-  if (unit.given && schedule.from_start[u] && first != kNever && visits_.all[first].first > 0)
-    schedule.planned.add(0, visits_.all[first].first - 1, size);
-  for (std::uint32_t v = first; v != kNever; v = visits_.all[v].next) {
-    const migration::Visit& visit = visits_.all[v];
-    if (schedule.in_place[v]) {
-      for (std::uint32_t i = visit.touches; i < visit.touches_end; ++i)
-        schedule.slow[unit.touches[i].kernel] += unit.touches[i].slow;
-      continue;
-    }
-    const std::uint32_t until = schedule.stays[v] ? visits_.all[visit.next].first - 1 : visit.last;
-    schedule.planned.add(visit.first, until, size);
   }
 }
 

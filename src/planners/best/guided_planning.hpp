@@ -44,7 +44,6 @@ class GuidedPlanning {
   Placement place(double capacity, const Recipe& recipe) const;
   migration::Schedule schedule(const Placement& placement) const;
   void add_unit(std::uint32_t unit, const Placement& placement, migration::Schedule& schedule) const;
-  void book(std::uint32_t unit, migration::Schedule& schedule) const;
 
   const PlanRequest& request_;
   migration::StepView view_;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "migration/link_use.hpp"
+
 namespace terrace::sentinel {
 namespace {
 
@@ -38,7 +40,7 @@ class UnequalCuts {
       const std::uint32_t before =
           visit.previous == kNever ? 0 : view.lifetimes.layer_step({visits.all[visit.previous].last}) + 1;
       fetches_[view.lifetimes.layer_step({visit.first})].push_back(
-          {before, view.request.machine.link(*unit.backing_tier, {0})->time(unit.size)});
+          {before, time_beside_kernels(*view.request.machine.link(*unit.backing_tier, {0}), unit.size)});
     }
   }
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "migration/busy_links.hpp"
+
 namespace terrace::sentinel {
 namespace {
 
@@ -141,32 +143,26 @@ class Transits {
   }
 
  private:
-  const Link& link(const Unit& unit, bool out) const {
-    const Machine& machine = view_.request.machine;
-    return out ? *machine.link({0}, *unit.backing_tier) : *machine.link(*unit.backing_tier, {0});
-  }
-
   std::uint32_t kernel_at(Seconds time) const {
     const auto found = std::upper_bound(view_.begin.begin(), view_.begin.end(), time);
     return found == view_.begin.begin() ? 0 : static_cast<std::uint32_t>(found - view_.begin.begin() - 1);
   }
 
   void add_fetches() {
-    std::vector<Seconds> free_until(view_.request.machine.tiers.size(), view_.begin.back());
+    migration::LatestStarts links(view_.request.machine, view_.begin.back());
     for (auto v = static_cast<std::uint32_t>(visits_.all.size()); v-- > 0;) {
       const Visit& visit = visits_.all[v];
       const Unit& unit = units_.all[visit.unit];
       if (schedule_.in_place[v] || !unit.backing_tier || !is_fetched(units_, visits_, schedule_, v)) continue;
-      Seconds& free = free_until[unit.backing_tier->index];
-      free = std::min(free, view_.begin[visit.first]) - link(unit, false).time(unit.size);
-      std::uint32_t from = std::max(kernel_at(free), visit.interval > 0 ? cuts_[visit.interval - 1] : 0);
+      const Seconds starts = links.start(*unit.backing_tier, {0}, unit.size, view_.begin[visit.first]);
+      std::uint32_t from = std::max(kernel_at(starts), visit.interval > 0 ? cuts_[visit.interval - 1] : 0);
       if (visit.previous != kNever) from = std::max(from, visits_.all[visit.previous].last + 1);
       if (from < visit.first) transits_.push_back({visit.unit, {from, visit.first - 1}});
     }
   }
 
   void add_stores() {
-    std::vector<Seconds> free_from(view_.request.machine.tiers.size());
+    migration::BusyLinks links(view_.request.machine);
     for (std::uint32_t v = 0; v < visits_.all.size(); ++v) {
       const Visit& visit = visits_.all[v];
       const Unit& unit = units_.all[visit.unit];
@@ -174,11 +170,10 @@ class Transits {
       if (schedule_.in_place[v] || schedule_.stays[v] || !goes_on || !visit.writes || !unit.backing_tier)
         continue;
       if (visit.last >= view_.kernels()) continue;
-      Seconds& free = free_from[unit.backing_tier->index];
-      free = std::max(free, view_.begin[visit.last + 1]) + link(unit, true).time(unit.size);
+      const Seconds done = links.start({0}, *unit.backing_tier, unit.size, view_.begin[visit.last + 1]);
       const std::uint32_t until = visit.next != kNever ? visits_.all[visit.next].first : view_.kernels();
       // It is still there when the kernel begins during which it gets away.
-      const std::uint32_t to = std::min(kernel_at(free), until - 1);
+      const std::uint32_t to = std::min(kernel_at(done), until - 1);
       if (to > visit.last) transits_.push_back({visit.unit, {visit.last + 1, to}});
     }
   }

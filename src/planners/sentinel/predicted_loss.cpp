@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a schedule costs, from the profile alone.
+// Predicts what a schedule costs, from the profile alone.
 #include <algorithm>
 
+#include "migration/busy_links.hpp"
+#include "migration/link_use.hpp"
 #include "planners/sentinel/scheduler.hpp"
 
 namespace terrace::sentinel {
 namespace {
 
-/// How much longer the step gets by waiting for fetches.
+/// Returns how much longer the step gets by waiting for fetches.
 Seconds exposed(const StepView& view, const Units& units, const Visits& visits, const Schedule& schedule) {
   std::vector<Seconds> begins(visits.intervals(), view.begin.back());
   for (std::uint32_t k = view.kernels(); k-- > 0;) begins[visits.interval_of[k]] = view.begin[k];
-  std::vector<Seconds> busy(view.request.machine.tiers.size());  // until when each link is
+  migration::BusyLinks links(view.request.machine);
   Seconds late{0};
   for (std::uint32_t i = 0; i < visits.intervals(); ++i) {
     const Seconds from = (i > 0 ? begins[i - 1] : Seconds{0}) + late;
@@ -19,16 +21,14 @@ Seconds exposed(const StepView& view, const Units& units, const Visits& visits, 
     for (std::uint32_t v = visits.begin[i]; v < visits.begin[i + 1]; ++v) {
       const Unit& unit = units.all[visits.all[v].unit];
       if (schedule.in_place[v] || !unit.backing_tier || !is_fetched(units, visits, schedule, v)) continue;
-      Seconds& link = busy[unit.backing_tier->index];
-      link = std::max(link, from) + view.request.machine.link(*unit.backing_tier, {0})->time(unit.size);
-      arrived = std::max(arrived, link);
+      arrived = std::max(arrived, links.start(*unit.backing_tier, {0}, unit.size, from));
     }
     late += std::max(Seconds{0}, arrived - (begins[i] + late));
   }
   return late;
 }
 
-/// What copying takes from the kernels beside it.
+/// Returns how much longer kernels take because copies run beside them.
 Seconds slowed_by_copies(const StepView& view, const Units& units, const Visits& visits,
                          const Schedule& schedule) {
   const Machine& machine = view.request.machine;
@@ -37,8 +37,8 @@ Seconds slowed_by_copies(const StepView& view, const Units& units, const Visits&
     const Unit& unit = units.all[visits.all[v].unit];
     if (schedule.in_place[v] || !unit.backing_tier || !is_fetched(units, visits, schedule, v)) continue;
     const Link &in = *machine.link(*unit.backing_tier, {0}), &out = *machine.link({0}, *unit.backing_tier);
-    lost += in.compute_loss * in.time(unit.size);
-    if (visits.all[v].previous != kNever) lost += out.compute_loss * out.time(unit.size);
+    lost += in.compute_loss * time_beside_kernels(in, unit.size);
+    if (visits.all[v].previous != kNever) lost += out.compute_loss * time_beside_kernels(out, unit.size);
   }
   return lost;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "migration/link_use.hpp"
 #include "planners/sentinel/idle_spans.hpp"
 
 namespace terrace::sentinel {
@@ -154,8 +155,9 @@ class Scheduler {
       const bool goes_on = unit.persistent || visits_.all[chain.last].next != kNever;
       const Machine& machine = view_.request.machine;
       if (is_fetched(units_, visits_, schedule_, v))
-        chain.saved += machine.link(*unit.backing_tier, {0})->time(unit.size);
-      if (goes_on && writes) chain.saved += machine.link({0}, *unit.backing_tier)->time(unit.size);
+        chain.saved += time_beside_kernels(*machine.link(*unit.backing_tier, {0}), unit.size);
+      if (goes_on && writes)
+        chain.saved += time_beside_kernels(*machine.link({0}, *unit.backing_tier), unit.size);
       if (chain.saved > Seconds{0}) chains.push_back(chain);
     }
     std::stable_sort(chains.begin(), chains.end(),

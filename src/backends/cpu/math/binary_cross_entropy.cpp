@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/math/binary_cross_entropy.hpp"
 
-#include "backends/cpu/math/lane.hpp"
-#include "backends/cpu/math/loops.hpp"
+#include "math/lane.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "backends/cpu/math/labels.hpp"
-#include "backends/cpu/math/lane.hpp"
-#include "backends/cpu/math/loops.hpp"
+#include "math/labels.hpp"
+#include "math/lane.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 namespace {

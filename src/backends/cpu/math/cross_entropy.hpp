@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/math/shape.hpp"
+#include "math/shape.hpp"
 
 namespace terrace::math {
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "backends/cpu/math/random_group.hpp"
+#include "math/random_group.hpp"
 
 namespace terrace::math {
 

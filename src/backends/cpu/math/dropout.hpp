@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "backends/cpu/math/random.hpp"
+#include "math/random.hpp"
 
 namespace terrace::math {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/cpu/math/loops.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <numbers>
 
-#include "backends/cpu/math/lane.hpp"
-#include "backends/cpu/math/loops.hpp"
+#include "math/lane.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 namespace {

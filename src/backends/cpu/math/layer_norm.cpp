@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "backends/cpu/math/loops.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 namespace {

@@ -5,7 +5,7 @@
 // are the same bits for the same number.
 #pragma once
 
-#include "backends/cpu/math/shape.hpp"
+#include "math/shape.hpp"
 
 namespace terrace::math {
 

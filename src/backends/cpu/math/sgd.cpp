@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/math/sgd.hpp"
 
-#include "backends/cpu/math/loops.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "backends/cpu/math/lane.hpp"
-#include "backends/cpu/math/loops.hpp"
+#include "math/lane.hpp"
+#include "math/loops.hpp"
 
 namespace terrace::math {
 namespace {

@@ -12,7 +12,7 @@
 namespace terrace::autotm {
 namespace {
 
-/// Operands that choose alone where kernels can use two tiers, and where they can use more.
+/// How many operands of a kernel choose their tier independently: with two tiers, and with more.
 constexpr std::size_t kFreeOperands = 6, kFreeOfMore = 4;
 constexpr TierId kFast{0};
 constexpr Bytes kUnlimited{~std::uint64_t{0}};
@@ -37,7 +37,7 @@ class Enumeration {
     }
   }
 
-  /// Those that are no faster than one that asks for less are left out.
+  /// Adds the configurations that are faster than all those which ask for less.
   Result<void> add_to(KernelChoice& choice) {
     for (std::size_t v = 0; v < variants_.size(); ++v) {
       std::size_t code = 0;
@@ -53,8 +53,8 @@ class Enumeration {
   }
 
  private:
-  /// By group, where what it holds is: a place in tiers_. As digits of a number, the first the lowest: a
-  /// code.
+  /// By group of operands, an index into tiers_. The indices are also the digits of a number, the first group
+  /// being the lowest digit: the code of the placement.
   using Places = std::array<std::uint8_t, kFreeOperands + 2>;
 
   bool has_workspace() const { return static_cast<bool>(kernel_.workspace); }
@@ -62,7 +62,7 @@ class Enumeration {
   bool is_workspace(std::uint32_t group) const { return has_workspace() && group + 1 == groups_; }
   TierId workspace_tier(const Places& places) const { return tiers_[places[groups_ - 1]]; }
 
-  /// Which of the distinct tensors each operand of the kernel is.
+  /// Finds which of the distinct tensors each operand of the kernel is.
   void number_operands() {
     for (const auto* list : {&kernel_.inputs, &kernel_.outputs}) {
       for (const Operand& operand : *list) {
@@ -99,8 +99,8 @@ class Enumeration {
     return clock_.time(id_, variant, asked_);
   }
 
-  /// Of all places, counted up from everything in fast memory: what has one group in the next faster tier
-  /// came before.
+  /// Adds the times of all placements in the order of their codes, from everything in fast memory on, so that
+  /// a placement with one group in the next faster tier comes earlier.
   void add_times(std::uint32_t variant) {
     variants_.push_back(variant);
     std::size_t code = 0;
@@ -115,7 +115,7 @@ class Enumeration {
     }
     codes_ = code;
   }
-  /// By code.
+  /// Returns the times of a variant, by code.
   const Seconds* times(std::size_t variant) const { return times_.data() + variant * codes_; }
 
   bool next(Places& places) const {
@@ -130,9 +130,10 @@ class Enumeration {
     return std::any_of(pools_.begin(), pools_.end(), [&](const Pool& pool) { return pool.tier == tier; });
   }
 
-  /// By one that asks for no more and takes no longer; of two alike the first stays. Since times ascend,
-  /// where there is one that is slower in several groups there is one that is slower in one of them. A
-  /// workspace takes memory of its tier: only one that is no pool is no demand.
+  /// Returns whether another configuration asks for no more and takes no longer; of two equal ones the first
+  /// stays. Times never fall with slower tiers, so if a dominating placement has several groups in slower
+  /// tiers, one with a single group in a slower tier dominates, too. A workspace takes memory of its tier, so
+  /// moving it to a slower one asks for less only where that tier is no pool.
   bool is_dominated(std::size_t variant, std::size_t code, const Places& places) const {
     const Seconds own = times(variant)[code];
     for (std::size_t v = 0; v < variants_.size(); ++v) {
@@ -157,7 +158,7 @@ class Enumeration {
     return size(kernel_.workspace, workspace_tier(places));
   }
 
-  /// What has to be in this tier or a faster one.
+  /// Returns the bytes that have to be in this tier or a faster one.
   Bytes asked(const Places& places, TierId slowest) const {
     Bytes bytes = has_workspace() && workspace_tier(places) <= slowest ? scratch(places) : Bytes{};
     for (std::size_t i = 0; i < operands_.size(); ++i) {
@@ -175,7 +176,7 @@ class Enumeration {
     return true;
   }
 
-  /// Over all places.
+  /// Returns the least of asked() over all placements.
   Bytes least_asked(TierId slowest) const {
     Bytes least = kUnlimited;
     Places places{};
@@ -183,7 +184,7 @@ class Enumeration {
     return least;
   }
 
-  /// Where no choice fits: what the least demanding asks for.
+  /// Says, where no configuration fits, what the least demanding one asks for.
   std::string shortage() const {
     Bytes least = least_asked(kFast), given = pools_[0].capacity;
     const bool is_fast = least > given;
@@ -209,14 +210,14 @@ class Enumeration {
   const Kernel& kernel_;
   std::span<const TensorId> operands_;
   std::vector<Pool> pools_;
-  std::vector<TierId> tiers_;            ///< that the kernel can use, from the fastest on
+  std::vector<TierId> tiers_;            ///< tiers that the kernel can use, the fastest first
   std::vector<std::size_t> number_;      ///< by operand of the kernel
   std::vector<std::uint32_t> group_;     ///< by distinct tensor
   std::uint32_t groups_ = 0;             ///< the last is the workspace, where there is one
-  std::vector<std::uint32_t> variants_;  ///< that have room
-  std::vector<Seconds> times_;           ///< by those, then by code
+  std::vector<std::uint32_t> variants_;  ///< those with room
+  std::vector<Seconds> times_;           ///< by these variants, then by code
   std::size_t codes_ = 0;
-  std::vector<TierId> asked_;  ///< of one configuration
+  std::vector<TierId> asked_;  ///< scratch: the tiers of one configuration
 };
 
 }  // namespace

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configurations of a kernel (001 section 3.5 and 7.1.4): its implementations by where its operands lie.
 //
-// The number of tiers to the number of operands would be many: the operands beyond the few that take longest
-// in the second tier share one choice. Asking for all of them at once, a configuration's time is then at most
-// too long for placements that have some of them in faster memory.
+// All placements would be as many as the number of tiers to the power of the number of operands. Therefore
+// only the few operands that cost most in the second tier choose on their own, and the others share one
+// choice. A placement that has some of those others in faster memory is then given a time that is at most too
+// long.
 #pragma once
 
 #include <span>
@@ -12,9 +13,9 @@
 
 namespace terrace::autotm {
 
-/// To a kernel of the instance whose operands are known. `operands`: what these are in the graph. Times are
-/// made monotone: a kernel takes at least as long as with more of its operands in faster memory, whatever was
-/// measured. Fails where no configuration is within the capacities.
+/// Adds the configurations to a kernel of the instance whose operands are known; `operands` are their tensors
+/// in the graph. Times are made monotone: a kernel never takes less time than with more of its operands in
+/// faster memory, whatever was measured. Fails where no configuration is within the capacities.
 Result<void> add_configurations(const PlanRequest& request, const KernelClock& clock, KernelId kernel,
                                 std::span<const TensorId> operands, Instance& instance);
 

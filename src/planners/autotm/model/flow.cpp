@@ -9,14 +9,14 @@
 namespace terrace::autotm {
 namespace {
 
-/// The moments from one point to the next.
+/// The moments between one point of the flow graph and the next.
 struct Hop {
-  std::uint32_t first = 1, last = 0;  ///< between two uses
+  std::uint32_t first = 1, last = 0;  ///< moments between two uses
   std::uint32_t left = kNone;         ///< the use right before it, if it begins there
   std::uint32_t use = kNone;          ///< the use that it leads to, if it does
 };
 
-/// Memory of a level at some moments, both included.
+/// Memory that is taken of a level from one moment to another, both included.
 struct Stay {
   std::uint32_t level = 0, first = 1, last = 0;
 };
@@ -43,8 +43,9 @@ class FlowBuilder {
     return finish();
   }
 
-  /// What outlives the step has its home in fast memory, in the slowest tier, or in one between. There its
-  /// place is taken all the time, and nothing is gained by going to a slower one.
+  /// A tensor that outlives the step lies between steps in fast memory, in the slowest tier, or in one
+  /// between (its home). A home takes memory all the time, so nothing is gained by moving to a tier slower
+  /// than it.
   FlowGraph moving() {
     const std::uint32_t slowest = last_;
     if (life_.origin == Origin::kept && may_use(0, 0)) chain(0);
@@ -63,12 +64,12 @@ class FlowBuilder {
  private:
   using Origin = TensorLife::Origin;
 
-  /// Its bytes are counted.
+  /// Returns whether the level's bytes are counted.
   bool is_pool(std::uint32_t level) const { return level == 0 || level < last_; }
   bool may_use(std::uint32_t use, std::uint32_t level) const {
     return life_.levels[level].fits && (life_.levels[level].usable || life_.anywhere[use]);
   }
-  /// Whoever keeps a tensor in a slower tier from step to step finds it there.
+  /// A tensor whose home is a slower tier has to be there when the step ends.
   bool may_arrive(const Hop& hop, std::uint32_t level) const {
     if (hop.use == kNone) return life_.levels[level].fits;
     const bool at_home = life_.origin != Origin::kept || moment(hop.use) != end_ || level == last_;
@@ -80,14 +81,14 @@ class FlowBuilder {
   bool may_move_beside(const Hop& hop) const {
     return asynchronous_ && hop.use == kNone && hop.first == hop.last;
   }
-  /// Of a hop, with the use it leads to.
+  /// Returns the last moment of a hop, including the use it leads to.
   std::uint32_t until(const Hop& hop) const { return hop.use == kNone ? hop.last : moment(hop.use); }
 
   std::uint32_t take(std::uint32_t from, const Stay& stay) {
     return wires_.take(from, life_.levels[stay.level].tier, stay.first, stay.last);
   }
 
-  /// To a state of the next point, on the way taking memory where that is counted.
+  /// Adds an edge to a state of the next point, which takes memory for these stays where they are in pools.
   Edge& go(std::uint32_t from, Point& to, State state, std::uint32_t use, std::initializer_list<Stay> stays) {
     Stay own;
     for (const Stay& stay : stays) {
@@ -103,7 +104,7 @@ class FlowBuilder {
     edge.tier = life_.levels[state.level].tier;
     return edge;
   }
-  /// Of the slower copy, if there is one.
+  /// Returns the memory of the slower copy, if there is one.
   static Stay copy_stays(State state, std::uint32_t first, std::uint32_t last) {
     return state.has_copy() ? Stay{state.copy, first, last} : Stay{};
   }
@@ -121,7 +122,8 @@ class FlowBuilder {
     edge.beside = beside;
   }
 
-  /// In one tier for life: the paths of fig. 6a, and of what is kept in fast memory.
+  /// Adds the path that stays in one tier for life, as in fig. 6a; it is also that of a tensor kept in fast
+  /// memory from step to step.
   void chain(std::uint32_t level) {
     const bool has_home = level > 0 && is_pool(level) && life_.origin != Origin::made;
     std::uint32_t at = has_home ? take(0, {level, 0, end_}) : 0;
@@ -137,7 +139,7 @@ class FlowBuilder {
     wires_.end(at);
   }
 
-  /// The place of an input in fast memory is there again at the end.
+  /// An input's region in fast memory has to exist again at the step's end.
   std::uint32_t returning() { return take(0, {0, end_, end_}); }
 
   void use_first(Point& at, std::uint32_t from, std::uint32_t level) {
@@ -181,7 +183,8 @@ class FlowBuilder {
     return hop(at, {done, last, kNone, use + 1});
   }
 
-  /// What the tensor holds is of no use: it is made anew wherever the next use wants it.
+  /// Crosses a gap after which the tensor is overwritten: nothing is kept, and its next use creates it in any
+  /// tier.
   Point renew(const Point& from, std::uint32_t use) {
     wires_.next_point();
     Point to;
@@ -211,7 +214,7 @@ class FlowBuilder {
     return to;
   }
 
-  /// Writing makes the slower copy a stale one.
+  /// Returns the state after a hop: a write makes the slower copy stale.
   State after(State state, const Hop& hop) const {
     return {state.level, writes(hop) ? state.level : state.copy};
   }
@@ -220,7 +223,7 @@ class FlowBuilder {
     if (!may_arrive(hop, state.level)) return;
     const Stay own{state.level, hop.first, until(hop)};
     go(node, to, after(state, hop), hop.use, {copy_stays(state, hop.first, until(hop)), own});
-    // A copy in a pool may be in the way.
+    // A copy in a pool takes memory there, so it may also be dropped.
     if (!state.has_copy() || !is_pool(state.copy) || hop.left == kNone) return;
     Edge& edge = go(node, to, {state.level, state.level}, hop.use, {own});
     set_move(edge, Move::drop, moment(hop.left), state.copy);
@@ -256,8 +259,8 @@ class FlowBuilder {
     if (may_move_beside(hop)) out(hop.first, true, hop.first, {state.level, hop.first, hop.first});
   }
 
-  /// Between two pools a tensor is counted in both at the moment before which it comes, or beside which:
-  /// where others come the opposite way at once, all have a place.
+  /// A tensor that moves between two pools is counted in both at the moment of the move. So there is room for
+  /// all, even where other tensors move the opposite way at the same moment.
   void come_back(std::uint32_t node, State state, Point& to, const Hop& hop) {
     const bool beside = may_move_beside(hop);
     if (hop.use == kNone && !beside) return;

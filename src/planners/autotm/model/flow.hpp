@@ -14,23 +14,23 @@
 
 namespace terrace::autotm {
 
-/// Beside how many kernels next to a use a tensor may leave or come back: the paper asks for a set of kernels
-/// and names none. Gaps of up to twice as many kernels are covered whole.
+/// A tensor may move beside each of so many kernels after a use and before the next one. The paper wants a
+/// set of kernels for this and names none. Gaps of up to twice as many kernels are covered whole.
 constexpr std::uint32_t kReach = 4;
 
 /// A tier as one tensor sees it.
 struct Level {
   TierId tier;
-  bool usable = true;                      ///< by kernels in place
-  bool fits = true;                        ///< the tensor alone, in its capacity
-  std::vector<std::optional<Seconds>> to;  ///< by level: of a copy there; none: there is no link
+  bool usable = true;                      ///< kernels can use the tier in place
+  bool fits = true;                        ///< the tensor alone fits in its capacity
+  std::vector<std::optional<Seconds>> to;  ///< by level: time of a copy there; none: no link
 };
 
 struct TensorLife {
   enum class Origin {
-    made,   ///< by its first use
-    given,  ///< filled before the step; afterwards its place is to be there again, whatever it holds
-    kept,   ///< at the end where it was at the start: in fast memory all the time, or in a slower tier
+    made,   ///< created by its first use
+    given,  ///< filled before the step; at its end its region has to exist again, whatever it holds
+    kept,   ///< ends where it started: in fast memory all the time, or in a slower tier
   };
   TensorId tensor;
   Bytes size;
@@ -40,7 +40,7 @@ struct TensorLife {
   std::vector<Level> levels;
 };
 
-/// Without edges where the tensor has no path.
+/// Builds the flow graph of a tensor; it has no edges where the tensor has no path.
 FlowGraph flow_graph(TensorLife life, Formulation formulation, std::uint32_t moments);
 
 }  // namespace terrace::autotm

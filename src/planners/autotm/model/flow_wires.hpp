@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A flow graph being wired: nodes by the state a tensor is in at a place in time, and edges between them.
+// A flow graph under construction: a node is a state of the tensor at a point in time, edges connect them.
 #pragma once
 
 #include <array>
@@ -8,14 +8,15 @@
 
 namespace terrace::autotm {
 
-/// The fastest level a tensor lies in, and a slower one with the same contents; twice the same: no other.
+/// The fastest level a tensor lies in, and a slower one with the same contents. Both are equal where there is
+/// no copy.
 struct State {
   std::uint32_t level, copy;
   bool has_copy() const { return copy != level; }
 };
 constexpr State kStates[] = {{0, 0}, {0, 1}, {0, 2}, {1, 1}, {1, 2}, {2, 2}};
 
-/// The nodes of a place in time, by state; kNone: the tensor is never in it there.
+/// The nodes of a point in time, by state; kNone where the tensor is never in that state then.
 class Point {
  public:
   Point() { nodes_.fill(kNone); }
@@ -28,15 +29,17 @@ class Point {
 
 class FlowWires {
  public:
-  /// What is made from here on is of a later point than all before.
+  /// Begins a new point: nodes that are added from here on are later than all before.
   void next_point() { layer_ += 2; }
-  /// To a node on the way to the point: takes memory of a pool at these moments. Returns the node.
+  /// Adds an edge that takes memory of a pool at these moments, to a new node between two points. Returns the
+  /// node.
   std::uint32_t take(std::uint32_t from, TierId pool, std::uint32_t first, std::uint32_t last);
-  /// To a node of the point, which is made where it is kNone. The reference holds until the next edge.
+  /// Adds an edge to a node of the point, and the node where it is kNone. The reference is valid until the
+  /// next edge is added.
   Edge& connect(std::uint32_t from, std::uint32_t& to);
-  /// Paths end here, too.
+  /// Marks a node where paths may end.
   void end(std::uint32_t node) { final_.push_back(node); }
-  /// Leaves out what leads nowhere, and numbers nodes along all paths.
+  /// Removes nodes from which no path ends, and numbers the others so that edges lead to higher numbers.
   void finish(FlowGraph& graph);
 
  private:
@@ -44,7 +47,7 @@ class FlowWires {
 
   std::vector<Edge> edges_;
   std::uint32_t layer_ = 1;
-  std::vector<std::uint32_t> rank_{0};  ///< by node: all edges lead to higher ones, or to later nodes
+  std::vector<std::uint32_t> rank_{0};  ///< by node: edges lead to higher ranks, or to later nodes
   std::vector<std::uint32_t> final_;
 };
 

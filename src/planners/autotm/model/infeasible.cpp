@@ -8,7 +8,7 @@
 namespace terrace::autotm {
 namespace {
 
-/// Whether some path of the tensor takes nothing of this pool at this moment.
+/// Returns whether some path of the tensor takes no memory of this pool at this moment.
 bool can_avoid(const FlowGraph& graph, TierId pool, std::uint32_t moment) {
   std::vector<bool> reached(graph.nodes), left(graph.nodes);
   reached[0] = true;
@@ -34,7 +34,7 @@ struct Need {
   Bytes bytes;
 };
 
-/// The moment that cannot do without most.
+/// Returns the moment at which most bytes cannot be elsewhere.
 Need worst_of(const Instance& instance, TierId pool) {
   Need worst;
   for (std::uint32_t m = 0; m < instance.moments(); ++m) {

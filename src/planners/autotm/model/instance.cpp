@@ -16,8 +16,10 @@ namespace {
 
 constexpr TierId kFast{0};
 
-/// The first slower tier that serves best: kernels can use it in place and tensors move there and back; then
-/// one of both, the use in place first where nothing moves. Tier 0 where there is none.
+/// Returns the slower tier that serves a formulation best. Where tensors move, that is the first with links
+/// both ways that kernels can also use in place, else the first with links, else the first that kernels can
+/// use in place. Where they do not move, it is the first that kernels can use in place, else the first of
+/// all. Returns tier 0 where there is none.
 TierId choose_second(const Machine& machine, Formulation formulation) {
   const auto first = [&](bool in_place, bool moves) {
     for (std::uint32_t tier = 1; tier < machine.tiers.size(); ++tier) {
@@ -33,8 +35,8 @@ TierId choose_second(const Machine& machine, Formulation formulation) {
   return first(!fixed, false);
 }
 
-/// The first after the second where tensors can go from either of the others, or be used where nothing moves.
-/// The second where there is none.
+/// Returns the first tier after the second one that has links both ways with one of the others, or, where
+/// tensors do not move, that kernels can use in place. Returns the second where there is none.
 TierId choose_third(const Machine& machine, Formulation formulation, TierId second) {
   for (std::uint32_t tier = second.index + 1; tier < machine.tiers.size(); ++tier) {
     const bool serves = formulation == Formulation::fixed ? machine.tiers[tier].addressable
@@ -121,7 +123,7 @@ class InstanceMaker {
     instance_.slow = third;
   }
 
-  /// What the tier holds at most if everything is there all its life.
+  /// Returns the most bytes that the tier would hold if every tensor were there for life.
   Bytes most_live(TierId tier) const {
     std::vector<Bytes> change(instance_.moments() + 1);  // wraps below zero and back
     for (const TensorLife& life : lives_) {

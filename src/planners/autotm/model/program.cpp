@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers in comments are those of 001's equations. x_t,e: tensor t takes edge e of its flow graph; f_t,u:
-// its use u finds it in fast memory, or in a pool or a faster one (eq. 3; eq. 4 is the same of the edges that
-// stay there); d_k,c: kernel k
-// runs in configuration c (eq. 6 and 10, a configuration being a pair of placement and implementation).
+// Numbers in comments are those of 001's equations. The variables are
+//   x_t,e   tensor t takes edge e of its flow graph
+//   f_t,u   use u of tensor t finds it in fast memory, or in a pool or a faster one (eq. 3; eq. 4 says the
+//   same of
+//           edges that stay there)
+//   d_k,c   kernel k runs in configuration c, a placement and an implementation (eq. 6 and 10)
 #include "planners/autotm/model/program.hpp"
 
 #include <fmt/format.h>
@@ -21,8 +23,8 @@ using optim::Term;
 
 namespace {
 
-/// What a step takes and what fast memory holds, in units of the program: the solver's tolerances are
-/// absolute.
+/// The program measures time and memory in units of the step and of fast memory, because the solver's
+/// tolerances are absolute.
 constexpr double kScale = 1e4;
 
 class Program {
@@ -70,7 +72,7 @@ class Program {
   double seconds(Seconds time) const { return time / second_; }
   double bytes(Bytes size) const { return static_cast<double>(size.count) / byte_; }
 
-  /// Section 3.1: one unit flows from the source to the end. What moves cost while everything waits is the
+  /// Section 3.1: one unit flows from the source to the end. The time of moves that all wait for is the
   /// second sum of eq. 2, tensor by tensor.
   void add_flow(const FlowGraph& graph) {
     std::vector<int>& edges = edge_.emplace_back();
@@ -88,8 +90,8 @@ class Program {
     }
   }
 
-  /// Eq. 3: minus the edges by which a use finds the tensor in this tier or a faster one. Whether there are
-  /// others.
+  /// Eq. 3: subtracts the edges by which a use finds the tensor in this tier or a faster one. Returns whether
+  /// there are other edges.
   bool add_edges(std::vector<Term>& terms, const KernelOperand& operand, TierId slowest) const {
     const FlowGraph& graph = instance_.tensors[operand.tensor];
     bool others = false;
@@ -102,8 +104,9 @@ class Program {
     return others;
   }
 
-  /// Eq. 6 and 10: one configuration, whose time is part of the objective (eq. 1). It need only be an integer
-  /// where it takes memory of its own: else any mixture is as good as the best of its parts.
+  /// Eq. 6 and 10: a kernel runs in one configuration, whose time is part of the objective (eq. 1). Its
+  /// variable has to be an integer only where the configuration takes memory of its own: otherwise no mixture
+  /// of configurations is faster than the fastest of them.
   void add_kernel(std::uint32_t k, Linking linking) {
     const KernelChoice& kernel = instance_.kernels[k];
     std::vector<int>& configurations = configuration_.emplace_back();
@@ -124,7 +127,7 @@ class Program {
                        [](const Configuration& one) { return one.scratch > Bytes{}; });
   }
 
-  /// A configuration that has the operand in this tier or a faster one wants it there.
+  /// A configuration that asks for the operand in this tier or a faster one may run only if it lies there.
   void link(std::uint32_t k, std::size_t operand, TierId slowest, Linking linking) {
     const KernelChoice& kernel = instance_.kernels[k];
     std::vector<Term> together;
@@ -139,7 +142,8 @@ class Program {
     if (add_edges(together, kernel.operands[operand], slowest)) milp_.add_at_most(together, 0);
   }
 
-  /// Eq. 7: what moves beside a kernel take longer than it (eq. 8) is added: max{a, b} = a + max{0, b - a}.
+  /// Eq. 7: adds the time by which the moves beside a kernel take longer than the kernel (eq. 8), for
+  /// max{a, b} = a + max{0, b - a}.
   void add_moves_beside() {
     std::vector<std::vector<Term>> beside(instance_.moments());
     for (std::size_t t = 0; t < instance_.tensors.size(); ++t) {
@@ -160,8 +164,8 @@ class Program {
     }
   }
 
-  /// Eq. 5 and 9, at the start and the end of the step, too. What stays over several moments is summed up by
-  /// one variable, which changes only where a stay begins or ends: rows stay short.
+  /// Eq. 5 and 9, which also hold at the start and the end of the step. One variable sums up the bytes that
+  /// stay over several moments; it changes only where a stay begins or ends, which keeps rows short.
   void add_capacity(const Pool& pool) {
     const std::uint32_t moments = instance_.moments();
     std::vector<std::vector<Term>> instant(moments), change(moments + 1);
@@ -207,7 +211,8 @@ class Program {
     milp_.add_at_most(row, bytes(pool.capacity));
   }
 
-  /// If everything were in this pool: where that fits nothing needs a limit.
+  /// Returns the bytes at each moment if everything were in this pool; a moment at which that fits needs no
+  /// row.
   std::vector<Bytes> most_bytes(TierId pool) const {
     std::vector<Bytes> most(instance_.moments());
     for (const FlowGraph& graph : instance_.tensors) {

@@ -10,14 +10,14 @@ namespace terrace::autotm {
 /// How the one-hot configuration of a kernel follows from where its operands lie. Both give the same
 /// solutions; they differ in how much of the truth the linear relaxation sees.
 enum class Linking {
-  tight,  ///< all configurations with an operand in fast memory, together, are at most its variable
-  paper,  ///< each of them is
+  tight,  ///< the sum of all configurations with an operand in fast memory is at most its variable
+  paper,  ///< each of these configurations is at most its variable
 };
 
 struct SolverLimits {
-  double gap = 0.01;                        ///< relative; 0: proven optimal
-  Seconds time = optim::MilpLimits{}.time;  ///< as the user asks with seconds=; CBC itself looks at the clock
-  std::uint64_t nodes = 100'000;            ///< of branch and bound, at most
+  double gap = 0.01;                        ///< relative to the bound; 0 asks for a proven optimum
+  Seconds time = optim::MilpLimits{}.time;  ///< the user's option seconds=; CBC reads the clock itself
+  std::uint64_t nodes = 100'000;            ///< limit of branch and bound
 };
 
 /// What a solver found and what it proved.
@@ -25,7 +25,7 @@ struct Solved {
   Solution solution;
   Seconds objective{0};  ///< step_time of the solution
   Seconds bound{0};      ///< no solution of this instance is faster
-  bool proven = false;   ///< within the gap; else time ran out
+  bool proven = false;   ///< the gap was reached; otherwise time ran out
 
   double gap() const { return bound.count() > 0 ? objective / bound - 1 : 0; }
 };
@@ -35,7 +35,7 @@ struct Solved {
 Result<Solved> solve_exactly(const PlanRequest& request, const Instance& instance, Linking linking,
                              SolverLimits limits);
 
-/// The same without words: where there is no solution, no moment is named.
+/// The same, but the error does not name a moment where there is no solution.
 Result<Solved> solve_program(const Instance& instance, Linking linking, SolverLimits limits);
 
 /// Why an instance has no solution: the moment at which most bytes have no other place than fast memory.

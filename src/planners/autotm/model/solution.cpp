@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a solution of an instance comes to: its time, its bytes, and where it puts what kernels use.
+// Evaluates a solution of an instance: its time, its bytes, and the tiers in which kernels find their
+// operands.
 #include <algorithm>
 #include <tuple>
 

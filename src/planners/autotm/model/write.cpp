@@ -10,13 +10,13 @@ namespace {
 
 constexpr TierId kFast{0};
 
-/// What happens to a tensor between two moments, in the order in which it does.
+/// What may happen to a tensor between two moments; the order of the values is the order of the actions.
 enum class Act {
   // After a moment:
-  end_out,  ///< waits, then gives up the source
+  end_out,  ///< waits for a move out, then frees the source
   end_in,
   drop,
-  discard,  ///< what it holds is of no use any more
+  discard,  ///< frees a tensor whose value is not used any more
   out,
   // Before a moment:
   in,
@@ -28,7 +28,8 @@ struct Action {
   Act act;
   std::uint32_t tensor;
   const Edge* edge = nullptr;  ///< of a move
-  /// From slower tiers first: what leaves one makes room there for what comes from a faster one.
+  /// Moves from slower tiers come first: a tensor that leaves a tier makes room there for one from a faster
+  /// tier.
   bool operator<(const Action& other) const {
     if (act != other.act || edge == nullptr || other.edge == nullptr) return act < other.act;
     return edge->source > other.edge->source;
@@ -73,7 +74,7 @@ class SolutionWriter {
   TensorId id(std::uint32_t t) const { return instance_.tensors[t].tensor; }
   const Tensor& tensor(std::uint32_t t) const { return request_.graph[id(t)]; }
   bool outlives_step(std::uint32_t t) const { return tensor(t).persistent || is_given(tensor(t)); }
-  /// Where the step begins with it, a region has to be there when the step ends.
+  /// A region with which the step begins has to exist again when the step ends.
   bool is_home(std::uint32_t t, TierId tier) const {
     return outlives_step(t) && tier != kFast && places_[t].front() == tier;
   }
@@ -177,7 +178,7 @@ class SolutionWriter {
     return places_[found->tensor][found->use];
   }
 
-  /// Copies in slower tiers that the kernel has outdated.
+  /// Frees copies in slower tiers that the kernel's writes have made stale.
   void free_stale(const KernelChoice& choice) {
     for (const KernelOperand& operand : choice.operands) {
       if (instance_.tensors[operand.tensor].uses[operand.use].writes)
@@ -206,7 +207,7 @@ class SolutionWriter {
   const Solution& solution_;
   std::vector<std::vector<Action>> before_, after_;  ///< by moment
   std::vector<std::vector<TierId>> places_;          ///< by tensor and use
-  std::vector<std::uint32_t> tickets_;               ///< by tensor: of its last transfer
+  std::vector<std::uint32_t> tickets_;               ///< by tensor: the ticket of its last transfer
   std::vector<TierId> tiers_;                        ///< of the instance
   PlanWriter writer_;
 };

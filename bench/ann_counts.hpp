@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a search does, counted: no clock and no load of this computer matters to it.
+#pragma once
+
+#include <ctime>
+#include <optional>
+
+#include "ann/codes.hpp"
+#include "ann_memory.hpp"
+
+namespace terrace::bench {
+
+/// Of one query, on average.
+struct Counted {
+  ann::SearchOptions options;
+  double recall = 0;
+  double fast = 0, slow = 0, guesses = 0;  ///< distances
+  double slow_hops = 0;
+  double reads = 0, rounds = 0;  ///< of a disk
+
+  double distances() const { return fast + slow; }
+  /// On the paper's machine, where a guess takes the share of a distance in fast memory that it takes here.
+  Seconds on_optane(double guess_share) const {
+    return ann::kOptaneTimes.predict(fast + guesses * guess_share, slow);
+  }
+};
+
+inline Counted count_search(const AnnData& data, const ann::Index& index, const ann::SearchOptions& options) {
+  const auto before = index.statistics();
+  const auto found = index.search(data.queries, kNeighbours, options).value();
+  const auto after = index.statistics();
+  const auto mean = [&](std::uint64_t ann::SearchStatistics::*field) {
+    return static_cast<double>(after.*field - before.*field) / static_cast<double>(data.queries.count());
+  };
+  using All = ann::SearchStatistics;
+  return {options,
+          data.recall_of(found),
+          mean(&All::fast_distances),
+          mean(&All::slow_distances),
+          mean(&All::guesses),
+          mean(&All::slow_hops),
+          mean(&All::reads),
+          mean(&All::rounds)};
+}
+
+/// Seconds of processor time, which other programs hardly change.
+inline double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Time of a guess over that of a distance, both to vectors all over memory, as a search meets them.
+inline double guess_share(const AnnData& data, std::size_t code_bytes) {
+  const std::size_t count = data.vectors.count(), dimension = data.vectors.dimension, tries = 200'000;
+  const auto distance = ann::distance_function(ann::Metric::l2);
+  const std::vector<float> table(code_bytes * ann::Codebook::kCentres, 1.0F);
+  std::vector<std::uint8_t> codes(count * code_bytes);
+  for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = static_cast<std::uint8_t>(i * 2654435761U >> 16);
+  const auto time = [&](auto&& work) {
+    std::vector<double> all;
+    for (int round = 0; round < 5; ++round) {
+      volatile float sum = 0;
+      const double began = processor_seconds();
+      for (std::size_t i = 0; i < tries; ++i) sum = sum + work(i * 2654435761U % count);
+      all.push_back(processor_seconds() - began);
+    }
+    return median(all);
+  };
+  const double guesses = time([&](std::size_t row) {
+    return ann::Codebook::guess(table, codes.data() + row * code_bytes, code_bytes);
+  });
+  const double distances = time([&](std::size_t row) {
+    return distance(data.queries.values.data(), data.vectors.values.data() + row * dimension, dimension);
+  });
+  return std::min(1.0, guesses / distances);
+}
+
+constexpr std::uint32_t kEf1Ladder[] = {1, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192};
+
+/// The setting of least cost that reaches the recall, if one does. `cost` grows with ef0.
+template <class Cost>
+std::optional<Counted> cheapest(const AnnData& data, const ann::Index& index, double wanted, Cost cost,
+                                std::uint32_t beam = 1) {
+  std::optional<Counted> best;
+  for (const std::uint32_t ef1 : kEf1Ladder) {
+    for (const std::uint32_t ef0 : kLadder) {
+      const Counted one = count_search(data, index, {.ef1 = ef1, .ef0 = ef0, .beam = beam, .ahead = beam});
+      if (best && cost(one) >= cost(*best)) break;
+      if (one.recall < wanted) continue;
+      best = one;
+      break;
+    }
+  }
+  return best;
+}
+
+}  // namespace terrace::bench

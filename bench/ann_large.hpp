@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row `large`: an index of more vectors than memory holds, built in a group of limited memory without swap,
+// killed on the way and built on, then searched on the disk within the same memory.
+#pragma once
+
+#include <cmath>
+#include <csignal>
+
+#include "ann_contest.hpp"
+
+namespace terrace::bench {
+
+constexpr std::size_t kLargePart = 100'000;
+
+inline ann::Mixture large_mixture() {
+  ann::Mixture mixture;
+  mixture.count = kLargePart;
+  mixture.clusters = 500;
+  return mixture;
+}
+
+/// Writes the data part by part, and finds the exact neighbours on the way.
+inline ann::Neighbours write_large(const std::filesystem::path& path, std::size_t count,
+                                   const ann::Vectors& queries) {
+  std::FILE* out = std::fopen(path.c_str(), "wb");
+  if (out == nullptr) throw std::runtime_error("cannot write " + path.native());
+  const std::uint32_t header[] = {static_cast<std::uint32_t>(count), 128};
+  bool good = std::fwrite(header, sizeof header, 1, out) == 1;
+  ann::Neighbours truth(queries.count());
+  for (std::size_t first = 0; first < count; first += kLargePart) {
+    ann::Mixture mixture = large_mixture();
+    mixture.count = std::min(kLargePart, count - first);
+    const ann::Vectors part = ann::generate(mixture, 2 + first / kLargePart);
+    good =
+        good && std::fwrite(part.values.data(), sizeof(float), part.values.size(), out) == part.values.size();
+    auto here = ann::exact_neighbours(part, queries, kNeighbours, ann::Metric::l2, 2).value();
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+      for (ann::Neighbour& one : here[i])
+        truth[i].push_back({one.id + static_cast<std::uint32_t>(first), one.distance});
+      std::sort(truth[i].begin(), truth[i].end(),
+                [](const auto& a, const auto& b) { return a.distance < b.distance; });
+      truth[i].resize(std::min(truth[i].size(), kNeighbours));
+    }
+  }
+  if (std::fclose(out) != 0 || !good) throw std::runtime_error("cannot write " + path.native());
+  return truth;
+}
+
+/// The process that builds: DATA INDEX MEMORY FAST.
+inline int build_large(const std::vector<std::string>& words) {
+  ann::BuildOptions options;
+  options.fast = Bytes{std::stoull(words.at(3))};
+  options.cache = options.fast / 8;
+  options.code_bytes = 32;
+  options.builders = 2;
+  std::cout << getpid() << std::endl;
+  std::string last;
+  options.progress = [&](std::string_view stage, double share) {
+    const auto line = fmt::format("{} {:.0f}%", stage, std::floor(share * 10) * 10);
+    if (line != last) std::cout << line << std::endl;
+    last = line;
+  };
+  ann::build_index(words.at(0), words.at(1), options, Bytes{std::stoull(words.at(2))}).value();
+  std::cout << "built" << std::endl;
+  return 0;
+}
+
+inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick, std::size_t wanted) {
+  const std::size_t count = wanted > 0 ? wanted : quick ? 100'000 : 10'000'000;
+  const Bytes whole{count * (128 + 33) * 4};
+  const Bytes limit = wanted > 0 || quick ? std::max(whole * 31 / 100, Bytes{64U << 20}) : Bytes{2ULL << 30};
+  AnnData data{fmt::format("large-{}", count), folder, {}, {}, {}};
+  ann::Mixture mixture = large_mixture();
+  mixture.count = 200;
+  data.queries = ann::generate(mixture, 1);
+  ann::write_vectors(data.file("-queries.fbin"), data.queries).value();
+  const auto vectors = data.file(".fbin");
+  if (!std::filesystem::exists(data.file(".ibin")))
+    ann::write_neighbours(data.file(".ibin"), write_large(vectors, count, data.queries)).value();
+  data.truth = ann::read_neighbours(data.file(".ibin")).value();
+  const auto index = data.file("-index");
+  std::filesystem::remove_all(index);
+  const Bytes memory = limit - Bytes{24U << 20}, fast = limit / 2;
+  const std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"),
+                                         "--build-large",
+                                         vectors,
+                                         index,
+                                         std::to_string(memory.count),
+                                         std::to_string(fast.count)};
+  print_head(fmt::format("{} x 128 in {}", count, readable(limit)),
+             "| builds killed | seconds in all | peak of the limit | recall@10 | mean, ms | p99, ms |");
+  const auto began = Timer::now();
+  double peak = 0;
+  int killed = 0;
+  for (bool built = false; !built;) {
+    const MemoryGroup group("ann-build", limit, MemoryGroup::Swap::none);
+    LineProcess process(group.within(command), {});
+    const pid_t builder = std::stoi(process.read_line());
+    while (!built) {
+      const std::string line = process.read_line();
+      built = line == "built";
+      // Killed when a third of the shards are there, and once more when the index is being written.
+      if (killed != 0 ? killed != 1 || !line.starts_with("writing") : line != "building shards 30%") continue;
+      kill(builder, SIGKILL);
+      ++killed;
+      break;
+    }
+    peak = std::max(peak, static_cast<double>(group.peak().count) / static_cast<double>(group.limit().count));
+  }
+  const double seconds = seconds_since(began);
+  double recall = 0;
+  std::uint32_t ef0 = 0;
+  {
+    const ann::Index opened =
+        ann::Index::open(index, {.placement = ann::Placement::disk, .cache = fast / 8}).value();
+    for (const std::uint32_t ef : {20U, 30U, 40U, 60U, 80U, 120U, 200U, 400U}) {
+      ef0 = ef;
+      recall = data.recall_of(
+          opened.search(data.queries, kNeighbours, {.ef1 = 64, .ef0 = ef, .beam = 8, .ahead = 8}).value());
+      if (recall >= 0.95) break;
+    }
+  }
+  Contest contest("terrace", data, {"terrace", index, fmt::format("64 {} 8 {}", ef0, (fast / 8).count)},
+                  limit, MemoryGroup::Swap::none);
+  for (int i = 0; i < 3; ++i) contest.run(200);
+  const nlohmann::json row = contest.summary();
+  print_line(fmt::format("| {} | {:.0f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} |", killed, seconds, peak, recall,
+                         contest.mean(), row["p99_ms"].get<double>()));
+  return {{"vectors", count},      {"killed", killed}, {"build_seconds", seconds},
+          {"peak_of_limit", peak}, {"recall", recall}, {"ef0", ef0},
+          {"search", row}};
+}
+
+}  // namespace terrace::bench

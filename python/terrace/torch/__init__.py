@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch models in less memory.
+
+    import terrace.torch
+    model = terrace.torch.fit(model, memory="8GiB")      # or "20%"; the rest of the script stays as it is
+
+or, with the optimizer's step inside, captured once and run under a verified plan:
+
+    step = terrace.torch.Step(model, loss_fn, optimizer, memory="8GiB")
+    loss = step(x, y)
+
+`trace` writes a training step down as a graph without running it, for `terrace plan`, `compare` and `advise`.
+"""
+from ..errors import InvalidRequest
+from .capture import Capture
+from .devices import require_fittable
+from .hooks import Hooks
+from .recording import NotCapturable
+from .step import Step
+from .trace import trace
+from .verdict import say
+
+__all__ = ["NotCapturable", "Step", "fit", "report", "trace", "unfit"]
+
+_FITTED = "_terrace_fitted"
+
+
+def fit(model, memory, *, planner="best", disk=None, same_bits=False, verbose=True, way="auto"):
+    """Makes training steps of the model stay within `memory`: bytes, an amount such as '8GiB' (of the process, all that
+    it takes included) or a share such as '20%' of what a step has in use. Returns the model.
+
+    Before the first step one line says what will happen (`verbose`). The forward and backward pass are captured and run
+    under a plan; a model that cannot be captured is fitted by hooks on what it saves for backward. `way` is 'capture' or
+    'hooks' where only one will do. `disk` is a folder for what does not fit, by default ~/.cache/terrace. `same_bits`
+    checks that every kernel finds the bits that were left for it.
+    """
+    require_fittable(model)
+    if way not in ("auto", "capture", "hooks"):
+        raise InvalidRequest(f"way={way!r} is none of 'auto', 'capture' and 'hooks'")
+    unfit(model)
+    tell = say if verbose else None
+
+    def by_hooks(why):
+        model.__dict__[_FITTED] = Hooks(model, memory, planner, disk, same_bits, tell, why)
+        return model.__dict__[_FITTED]
+
+    if way == "hooks":
+        by_hooks("as asked")
+    else:
+        # A model that turns out not to be captured is being called already, so the hooks' first step begins by hand.
+        otherwise = None if way == "capture" else lambda why: by_hooks(why).begin()
+        model.__dict__[_FITTED] = Capture(
+            model, memory, planner, disk, tell=tell, otherwise=otherwise, same_bits=same_bits
+        )
+    return model
+
+
+def unfit(model):
+    """Undoes fit."""
+    fitted = model.__dict__.pop(_FITTED, None)
+    if fitted is not None:
+        fitted.remove()
+    return model
+
+
+def report(model):
+    """What was decided for a fitted model and how its steps went: way, verdict, facts, record, figures."""
+    if _FITTED not in model.__dict__:
+        raise InvalidRequest("the model was not fitted: call terrace.torch.fit(model, memory=...) first")
+    return model.__dict__[_FITTED].report()

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A captured step on open tiers: its graph under a verified plan, with PyTorch's operations as kernels."""
+import contextlib
+import gc
+import os
+import tempfile
+
+import torch
+
+from .. import _library, memory
+from ..errors import InvalidRequest, NoRoom, SystemFailed
+from . import process_memory
+from .kernels import Kernels, address_and_bytes
+from .placement import Placement
+from .same_bits import SameBits, checksum
+from .verdict import parse_memory, readable
+
+# What planning and an executor take beside their tiers, measured with resnet50 (675 kernels: 45 MiB) and gpt2 (692: 50).
+_EXECUTOR_BYTES = 24 << 20  # staging of transfers, threads, the planner's own memory
+_KERNEL_BYTES = 48 << 10  # of a kernel: its texts, instructions, windows and closures
+_PIECE = 8 << 20  # state moves in and out of a session in pieces of so many bytes
+
+
+def placement():
+    """PyTorch's allocator under our control; None where this PyTorch has none that can be replaced."""
+    return Placement.installed(_library.library)
+
+
+def fast_for(memory, taken, cure):
+    """How much of the fastest tier is left of `memory` where the process takes so much beside; `cure` ends the refusal."""
+    limit, share = parse_memory(memory)
+    if share is not None:
+        return f"{100 * share:g}%"
+    if taken >= limit:
+        raise NoRoom(f"memory={memory} is less than the {readable(taken)} that the process takes beside the step's tensors: {cure}")
+    return str(limit - taken)
+
+
+def slow_tiers(folder):
+    """Tiers behind memory: a file in this folder, as large as its disk has room; None stands for the default."""
+    if folder is None:
+        return None
+    try:
+        os.makedirs(folder, exist_ok=True)
+        room = os.statvfs(folder)
+    except OSError as error:
+        raise InvalidRequest(f"disk={folder!r} cannot be used ({error.strerror}): name a folder that can be written to") from None
+    return [f"file:{os.path.join(folder, 'spill')}:{room.f_bavail * room.f_frsize // 2}B"]
+
+
+def facts_of(plan, graph, way, why="", folder=None):
+    """What a verdict says of a plan (verdict.py)."""
+    summary = plan.summary
+    on_disk = sum(list(summary["planned_bytes"].values())[1:])  # the fastest tier is the first
+    fast_only = summary["fast_only_seconds"] or summary["predicted_step_seconds"]
+    return {
+        "peak_bytes": summary["graph_peak_bytes"], "budget_bytes": summary["budget_bytes"], "slow_bytes": on_disk,
+        "folder": folder or _folder(), "planner": summary["planner"], "slowdown": summary["predicted_step_seconds"] / fast_only,
+        "bound": summary["bound_seconds"] / fast_only, "way": way, "why": why,
+        "unordered": graph.unordered(),
+    }  # fmt: skip
+
+
+def overhead(graph):
+    """What the process takes beside the tensors of the graph while a step runs."""
+    hidden = max((kernel.learnt.hidden for kernel in graph.kernels if kernel.learnt), default=0)
+    gc.collect()  # tracing leaves cycles, which would count for ever
+    process_memory.trim()
+    return process_memory.resident() + hidden + _EXECUTOR_BYTES + len(graph.kernels) * _KERNEL_BYTES
+
+
+class Session:
+    """Steps of one graph. It holds the state that outlives steps, until `close` hands it over."""
+
+    def __init__(self, graph, plan, state, same_bits=False):
+        """`state.pieces(name)`: the bytes of a persistent tensor, piece by piece; what has none is zero."""
+        self.graph, self.plan = graph, plan
+        self.broken = False  # a step did not come to its end, and what outlives steps is undefined
+        self.kernels = Kernels(graph, placement())
+        self._outside = []  # where the model's own tensors lay when kernels were prepared
+        record = plan.record
+        by_name = {kernel.name: number for number, kernel in enumerate(graph.kernels)}
+        self._kernels = [by_name[kernel["name"]] for kernel in record["graph"]["kernels"]]
+        self._numbers = {tensor.name: number for number, tensor in enumerate(graph.tensors)}
+        self._tensors = {tensor["name"]: number for number, tensor in enumerate(record["graph"]["tensors"])}
+        del record
+        self.check = SameBits(graph) if same_bits else None
+        self.executor = memory.Executor(plan.record_text, self._run_checked if same_bits else self._run)
+        for tensor in graph.tensors:
+            if tensor.persistent and tensor.bytes:
+                self._fill(tensor, state)
+
+    def _run_checked(self, kernel, variant, operands):
+        number, addresses = self._kernels[kernel], [address for address, _ in operands]
+        self.check.before(number, addresses)
+        self.kernels.run(number, addresses)
+        self.check.after(number, addresses)
+
+    def _run(self, kernel, variant, operands):
+        self.kernels.run(self._kernels[kernel], [address for address, _ in operands])
+
+    def _fill(self, tensor, state):
+        if tensor.name not in self._tensors:
+            return
+        begin, bits = 0, 0
+        for piece in state.pieces(tensor.name) or _zeros(tensor.bytes):
+            address = memory.address_of(piece)
+            self.executor.write_part(self._tensors[tensor.name], begin, address, len(piece))
+            begin, bits = begin + len(piece), checksum(address, len(piece), bits) if self.check else 0
+        self._note_given(tensor.name, bits)
+
+    def write_tensor(self, name, tensor):
+        if name in self._tensors and tensor.numel():
+            self.executor.write(self._tensors[name], *address_and_bytes(tensor))
+            self._note_given(name, checksum(*address_and_bytes(tensor)) if self.check else 0)
+
+    def _note_given(self, name, bits):
+        if self.check:
+            self.check.given(self._numbers[name], bits)
+
+    def pieces_of(self, number):
+        """The bytes of a tensor that outlives steps, piece by piece; each is overwritten by the next."""
+        tensor, piece = self.graph.tensors[number], bytearray(min(_PIECE, self.graph.tensors[number].bytes))
+        for begin in range(0, tensor.bytes, _PIECE):
+            count = min(_PIECE, tensor.bytes - begin)
+            self.executor.read_part(self._tensors[tensor.name], begin, memory.address_of(piece), count)
+            yield memoryview(piece)[:count]
+
+    def read_tensor(self, number):
+        """A copy of the bytes of a tensor of the graph: one that outlives steps, or a result."""
+        tensor = self.graph.tensors[number]
+        made = torch.empty(tensor.bytes, dtype=torch.uint8)
+        if tensor.bytes:
+            self.executor.read(self._tensors[tensor.name], made.data_ptr(), tensor.bytes)
+        return made
+
+    def forget_moved(self):
+        """Prepares kernels anew where the model's own tensors lie elsewhere than before."""
+        places = [real.data_ptr() for real in self.graph.outside.values()]
+        if places != self._outside:
+            self.kernels.forget()
+            self._outside = places
+
+    def step(self):
+        self.broken = True
+        if self.check:
+            self.check.begin_step()
+        with torch.no_grad(), without_autocast():
+            self.executor.step()
+        self.broken = False
+
+    def close(self, folder=None):
+        """Ends the session; returns its state, in a file without a name. Where that fails, the session stays."""
+        kept = ((i, tensor) for i, tensor in enumerate(self.graph.tensors) if tensor.persistent)
+        parked = Parked(((tensor.name, self.pieces_of(i)) for i, tensor in kept), folder)
+        self.executor.close()
+        return parked
+
+
+class Parked:
+    """Bytes by name that wait in a file, so that they are not in memory twice."""
+
+    def __init__(self, named_pieces, folder=None):
+        folder = folder or _folder()
+        self._where, end = {}, 0
+        try:
+            self._file = tempfile.TemporaryFile(prefix="terrace-", dir=folder)
+            for name, pieces in named_pieces:
+                count = sum(self._file.write(piece) for piece in pieces)
+                self._where[name] = (end, count)
+                end += count
+            self._file.flush()
+        except OSError as error:
+            raise SystemFailed(
+                f"weights and states cannot be kept in {folder} ({error.strerror}, after {readable(end)}): free room there, or name "
+                "another folder by disk=", error.errno
+            ) from None
+
+    def __del__(self):
+        if hasattr(self, "_file"):
+            with contextlib.suppress(OSError):  # what a full disk did not take is written once more
+                self._file.close()
+
+    def pieces(self, name):
+        """The bytes of that name, piece by piece; None where there are none."""
+        offset, count = self._where.get(name, (0, 0))
+        return self._pieces(offset, count) if count else None
+
+    def _pieces(self, offset, count):
+        for begin in range(offset, offset + count, _PIECE):
+            piece = bytearray(min(_PIECE, offset + count - begin))
+            self._file.seek(begin)
+            self._file.readinto(piece)
+            yield piece
+
+    def tensor(self, name):
+        """The bytes of that name as a tensor; none where there are none."""
+        offset, count = self._where.get(name, (0, 0))
+        data = torch.empty(count, dtype=torch.uint8)
+        if count:
+            self._file.seek(offset)
+            self._file.readinto(memoryview(data.numpy()))
+        return data
+
+
+def _zeros(count):
+    """So many bytes of zeros, piece by piece."""
+    piece = bytearray(min(_PIECE, count))
+    for begin in range(0, count, _PIECE):
+        rest = count - begin
+        yield piece if rest >= len(piece) else bytearray(rest)
+
+
+class Nothing:
+    """The state of a step that has none: zeros."""
+
+    def pieces(self, name):
+        return None
+
+
+class Blank:
+    """Zeros in place of a state that is lost, until another one is loaded."""
+
+    def __init__(self, graph):
+        self._bytes = {tensor.name: tensor.bytes for tensor in graph.tensors}
+
+    def tensor(self, name):
+        return torch.zeros(self._bytes[name], dtype=torch.uint8)
+
+
+def _folder():
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.path.join(cache, "terrace")
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
+@contextlib.contextmanager
+def without_autocast():
+    """What is captured has its types already."""
+    with torch.autocast("cpu", enabled=False):
+        if not torch.cuda.is_available():
+            yield
+            return
+        with torch.autocast("cuda", enabled=False):
+            yield

@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building an index of more vectors than memory holds. Shards of near vectors are built one after the other
+// in memory; rows that belong to two shards join their graphs (shards.hpp). What every stage made stays in a
+// folder `building` inside the index until the index is whole, so a build that was killed goes on from there.
+//
+//   building/plan             what is built from which file with which options; another plan starts anew
+//   building/members, twins   of each row its shards; the rows that equal others
+//   building/shard-N          the graph of a shard
+//   building/links            the lowest layer, by row
+//   building/order            the rows by degree
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <numeric>
+#include <optional>
+
+#include "ann/build_options.hpp"
+#include "ann/checked_file.hpp"
+#include "ann/layout.hpp"
+#include "ann/links_file.hpp"
+#include "ann/prepare.hpp"
+#include "ann/shard_file.hpp"
+#include "ann/shards.hpp"
+#include "ann/team.hpp"
+#include "ann/walk.hpp"
+#include "ann/write_index.hpp"
+#include "base/check.hpp"
+#include "base/fingerprint.hpp"
+#include "base/replace_file.hpp"
+
+namespace terrace::ann {
+namespace {
+
+using std::filesystem::path;
+
+/// A file that holds one array, replaced at once.
+template <class T>
+Result<void> write_array(const path& file, std::span<const T> values) {
+  const std::array<std::span<const std::byte>, 1> pieces{std::as_bytes(values)};
+  return replace_file(file, pieces);
+}
+template <class T>
+std::optional<std::vector<T>> read_array(const path& file, std::optional<std::uint64_t> count = {}) {
+  const auto input = InputFile::open(file);
+  if (!input || input->size().count % sizeof(T) != 0) return std::nullopt;
+  std::vector<T> values(input->size().count / sizeof(T));
+  if (count && values.size() != *count) return std::nullopt;
+  read_at(*input, 0, std::as_writable_bytes(std::span(values)));
+  return values;
+}
+
+class LargeBuild {
+ public:
+  LargeBuild(const VectorSource& source, path folder, const BuildOptions& options, const ShardPlan& plan,
+             Bytes memory)
+      : source_(source),
+        folder_(std::move(folder)),
+        work_(folder_ / "building"),
+        options_(options),
+        plan_(plan),
+        memory_(memory),
+        width_(2 * options.links),
+        distance_(distance_function(options.metric)) {}
+
+  Result<void> run() {
+    if (const auto started = start(); !started) return started;
+    if (const auto assigned = assign(); !assigned) return assigned;
+    if (const auto built = build_shards(); !built) return built;
+    if (const auto joined = join_shards(); !joined) return joined;
+    if (const auto ordered = order_by_degree(); !ordered) return ordered;
+    if (const auto written = write(); !written) return written;
+    std::error_code ignored;
+    std::filesystem::remove_all(work_, ignored);
+    return {};
+  }
+
+ private:
+  void tell(std::string_view stage, double share) const {
+    const std::lock_guard lock(telling_);
+    if (options_.progress) options_.progress(stage, share);
+  }
+
+  std::string fingerprint() const {
+    Fingerprint print;
+    print.add(source_.identity()).add(to_string(options_.metric)).add(options_.links);
+    print.add(options_.ef_construction).add(options_.seed).add(plan_.most_rows).add(plan_.shards);
+    return print.text();
+  }
+
+  /// Keeps what an earlier build of the same plan left, and nothing else.
+  Result<void> start() {
+    std::error_code failed;
+    std::filesystem::create_directories(work_, failed);
+    if (failed)
+      return Error{ErrorCode::invalid_argument, fmt::format("cannot make the folder {} ({}): name another",
+                                                            work_.native(), failed.message())};
+    const std::string print = fingerprint();
+    const auto before = read_array<char>(work_ / "plan");
+    if (before && std::equal(before->begin(), before->end(), print.begin(), print.end())) return {};
+    for (const auto& entry : std::filesystem::directory_iterator(work_))
+      std::filesystem::remove(entry.path(), failed);
+    return write_array<char>(work_ / "plan", print);
+  }
+
+  Result<void> assign() {
+    const auto twins = read_array<Twin>(work_ / "twins");
+    auto members = read_array<Membership>(work_ / "members", source_.count());
+    if (twins && members) {
+      twins_ = *twins;
+      members_ = *std::move(members);
+      mark_left_out();
+      return {};
+    }
+    tell("reading", 0);
+    std::vector<HashedRow> rows;
+    rows.reserve(source_.count());
+    if (const auto good = check_rows(rows); !good) return good;
+    twins_ = find_twins(std::move(rows), [this](std::uint32_t a, std::uint32_t b) { return equal(a, b); });
+    mark_left_out();
+    members_ = assign_rows(source_, options_.metric, plan_, left_out_, options_.seed);
+    if (const auto kept = write_array<Twin>(work_ / "twins", twins_); !kept) return kept;
+    return write_array<Membership>(work_ / "members", members_);
+  }
+
+  void mark_left_out() {
+    left_out_.assign(source_.count(), false);
+    for (const Twin& twin : twins_) left_out_[twin.other] = true;
+  }
+
+  Result<void> check_rows(std::vector<HashedRow>& rows) const {
+    std::optional<Error> refused;
+    source_.read_all([&](std::uint64_t first, std::span<const float> values) {
+      if (refused) return;
+      Vectors some{source_.dimension(), {values.begin(), values.end()}};
+      if (const auto good = check_vectors(some, options_.metric, "vector"); !good) {
+        refused =
+            Error{good.error().code, fmt::format("{} (counted from row {})", good.error().message, first)};
+        return;
+      }
+      normalise(some.values, some.dimension, options_.metric);
+      for (std::size_t i = 0; i < some.count(); ++i)
+        rows.push_back({hash_of(some[i]), static_cast<std::uint32_t>(first + i)});
+    });
+    if (refused) return *refused;
+    return {};
+  }
+
+  bool equal(std::uint32_t a, std::uint32_t b) const {
+    const std::size_t dimension = source_.dimension();
+    std::vector<float> both(2 * dimension);
+    source_.read(a, both.data());
+    source_.read(b, both.data() + dimension);
+    normalise(both, dimension, options_.metric);
+    const auto middle = both.begin() + static_cast<std::ptrdiff_t>(dimension);
+    return std::equal(both.begin(), middle, middle);
+  }
+
+  /// The vectors of rows, which ascend, ready for the distance; that of row number i at `place(i)`.
+  template <class Place>
+  std::vector<float> load(std::span<const std::uint32_t> rows, Place place) const {
+    const std::size_t dimension = source_.dimension();
+    std::vector<float> vectors(rows.size() * dimension);
+    std::size_t next = 0;
+    source_.read_all([&](std::uint64_t first, std::span<const float> values) {
+      for (; next < rows.size() && rows[next] < first + values.size() / dimension; ++next)
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>((rows[next] - first) * dimension), dimension,
+                    vectors.begin() + static_cast<std::ptrdiff_t>(place(next) * dimension));
+    });
+    normalise(vectors, dimension, options_.metric);
+    return vectors;
+  }
+  /// Those of nodes `first` to `end`, by node.
+  std::vector<float> load_vectors(std::uint32_t first, std::uint32_t end) const {
+    std::vector<std::uint32_t> rows;
+    for (std::uint32_t row = 0; row < number_.size(); ++row) {
+      if (number_[row] >= first && number_[row] < end) rows.push_back(row);
+    }
+    return load(rows, [&](std::size_t i) { return number_[rows[i]] - first; });
+  }
+  Rows rows_over(const std::vector<float>& vectors) const {
+    return {vectors.data(), source_.dimension(), vectors.size() / source_.dimension(), distance_,
+            nullptr,        options_.metric};
+  }
+
+  path shard_path(std::uint32_t shard) const { return work_ / fmt::format("shard-{}", shard); }
+  ShardRows rows_of(std::uint32_t shard) const {
+    ShardRows rows;
+    for (std::uint32_t row = 0; row < members_.size(); ++row) {
+      if (!members_[row].has(static_cast<std::uint16_t>(shard))) continue;
+      rows.rows.push_back(row);
+      rows.primary.push_back(members_[row].primary == shard);
+    }
+    return rows;
+  }
+  /// Records that one unit of the disk holds.
+  std::uint64_t group() const {
+    return SlowLayout({{1, width_}, {1, width_}}, source_.dimension(), true).records_per_unit();
+  }
+
+  Result<void> build_shards() {
+    if (std::filesystem::exists(work_ / "links")) return {};
+    std::atomic<std::uint32_t> next{0};
+    std::mutex mutex;
+    std::optional<Error> refused;
+    std::vector<double> shares(plan_.shards);
+    Team team(std::min<unsigned>(options_.builders, plan_.shards));
+    team.run([&](unsigned) {
+      for (std::uint32_t shard = next++; shard < plan_.shards; shard = next++) {
+        const auto report = [&](double share) {
+          double sum = 0;
+          {
+            const std::lock_guard lock(mutex);
+            shares[shard] = share;
+            sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+          }
+          tell("building shards", sum / plan_.shards);
+        };
+        if (!std::filesystem::exists(shard_path(shard))) {
+          const auto built = build_one(shard, report);
+          const std::lock_guard lock(mutex);
+          if (!built) refused = built.error();
+        }
+        report(1);
+      }
+    });
+    if (refused) return *refused;
+    return {};
+  }
+
+  Result<void> build_one(std::uint32_t shard, const std::function<void(double)>& report) const {
+    const ShardRows rows = rows_of(shard);
+    const auto vectors = load(rows.rows, [](std::size_t i) { return i; });
+    const HnswOptions hnsw{options_.links, options_.ef_construction, options_.seed + shard, report};
+    return build_shard(shard_path(shard), rows_over(vectors), rows, hnsw, group());
+  }
+
+  Result<std::vector<ShardReader>> open_shards() const {
+    std::vector<std::uint64_t> all(plan_.shards), primaries(plan_.shards);
+    for (const Membership& member : members_) {
+      if (member.primary == kNoShard) continue;
+      ++all[member.primary];
+      ++primaries[member.primary];
+      if (member.second != kNoShard) ++all[member.second];
+    }
+    std::vector<ShardReader> readers;
+    for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) {
+      auto reader = ShardReader::open(shard_path(shard), all[shard], primaries[shard], width_);
+      if (!reader) return reader.error();
+      readers.push_back(*std::move(reader));
+    }
+    return readers;
+  }
+
+  Result<void> join_shards() {
+    if (std::filesystem::exists(work_ / "links")) return {};
+    auto readers = open_shards();
+    if (!readers) return readers.error();
+    tell("joining shards", 0);
+    constexpr std::uint64_t kRowsAtOnce = 4096;
+    std::vector<std::uint32_t> piece;
+    std::uint64_t row = 0;
+    const Pieces pieces{Bytes{source_.count() * width_ * sizeof(std::uint32_t)},
+                        [&]() -> std::span<const std::byte> {
+                          piece.clear();
+                          const std::uint64_t end = std::min(row + kRowsAtOnce, source_.count());
+                          for (; row < end; ++row) append_joined(members_[row], *readers, piece);
+                          return std::as_bytes(std::span(piece));
+                        }};
+    return replace_file(work_ / "links", pieces);
+  }
+
+  /// The links of both shards in turn, the nearest first, as many as there are places.
+  void append_joined(const Membership& member, std::vector<ShardReader>& readers,
+                     std::vector<std::uint32_t>& out) const {
+    std::array<std::vector<Link>, 2> lists;
+    if (member.primary != kNoShard) lists[0] = links_in(readers[member.primary]);
+    if (member.second != kNoShard) lists[1] = links_in(readers[member.second]);
+    const std::size_t begin = out.size();
+    for (std::size_t i = 0; i < width_; ++i) {
+      for (const auto& list : lists) {
+        if (i >= list.size() || out.size() == begin + width_) continue;
+        if (std::find(out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(), list[i].node) == out.end())
+          out.push_back(list[i].node);
+      }
+    }
+    out.resize(begin + width_, kNoLink);
+  }
+  static std::vector<Link> links_in(ShardReader& reader) {
+    std::vector<Link> links;
+    for (const Link& link : reader.next()) {
+      if (link.node != kNoLink) links.push_back(link);
+    }
+    sort_links(links);
+    return links;
+  }
+
+  std::uint64_t nodes() const { return source_.count() - twins_.size(); }
+
+  Result<void> order_by_degree() {
+    const auto promoted = promoted_for(nodes(), twins_.size(), source_.dimension(), options_);
+    if (!promoted) return promoted.error();
+    // The upper layer is built as a shard is, and may have the memory of all builders.
+    promoted_ = std::min(*promoted, plan_.most_rows * options_.builders);
+    auto links = LinksFile::open(work_ / "links", source_.count(), width_);
+    if (!links) return links.error();
+    if (auto order = read_array<std::uint32_t>(work_ / "order", nodes())) {
+      order_ = *std::move(order);
+    } else {
+      tell("ordering", 0);
+      const auto degrees = undirected_degrees(*links, memory_ / 2);
+      for (std::uint32_t row = 0; row < source_.count(); ++row) {
+        if (!left_out_[row]) order_.push_back(row);
+      }
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&](std::uint32_t a, std::uint32_t b) { return degrees[a] > degrees[b]; });
+      if (const auto kept = write_array<std::uint32_t>(work_ / "order", order_); !kept) return kept;
+    }
+    order_.resize(promoted_);
+    tell("connecting", 0);
+    connect_rows(*links, order_, left_out_);
+    return {};
+  }
+
+  FastPart upper_layers() {
+    FastPart fast;
+    fast.layers = promoted_layers(nodes(), promoted_, options_.links);
+    fast.dimension = source_.dimension();
+    fast.metric = options_.metric;
+    fast.distance = distance_;
+    fast.ids = order_;
+    fast.vectors = load_vectors(0, static_cast<std::uint32_t>(promoted_));
+    std::vector<std::uint32_t> identity(promoted_);
+    std::iota(identity.begin(), identity.end(), 0U);
+    const HnswOptions hnsw{options_.links, options_.ef_construction, options_.seed,
+                           [this](double share) { tell("promoting", share); }};
+    fast.links.resize(1);
+    for (auto& links : build_upper_layers(rows_over(fast.vectors), identity, fast.layers, hnsw))
+      fast.links.push_back(std::move(links));
+    fast.twins = twins_;
+    fast.marks = std::make_unique<Marks>(source_.count());
+    return fast;
+  }
+
+  void add_codes(FastPart& fast) const {
+    if (options_.code_bytes == 0) return;
+    const std::size_t dimension = source_.dimension();
+    std::vector<float> row(dimension);
+    // The promoted stand for all.
+    fast.book = learn_codebook(
+        dimension, options_.code_bytes, promoted_,
+        [&](std::uint64_t i) { return fast.vector_of(static_cast<std::uint32_t>(i)); }, options_.seed);
+    fast.codes.resize((nodes() - promoted_) * options_.code_bytes);
+    source_.read_all([&](std::uint64_t first, std::span<const float> values) {
+      for (std::size_t i = 0; i < values.size() / dimension; ++i) {
+        const std::uint32_t node = number_[first + i];
+        if (node == kNoLink || node < promoted_) continue;
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i * dimension), dimension, row.begin());
+        normalise(row, dimension, options_.metric);
+        fast.book.encode(row.data(), fast.codes.data() + (node - promoted_) * options_.code_bytes);
+      }
+    });
+  }
+
+  /// Promoted rows come first, then each shard's own in its order.
+  Result<void> number_rows() {
+    auto readers = open_shards();
+    if (!readers) return readers.error();
+    number_.assign(source_.count(), kNoLink);
+    std::uint32_t next = 0;
+    for (const std::uint32_t row : order_) number_[row] = next++;
+    for (const ShardReader& reader : *readers) {
+      shard_ends_.push_back(next);
+      for (const std::uint32_t row : reader.packed_rows()) {
+        if (number_[row] == kNoLink) number_[row] = next++;
+      }
+    }
+    shard_ends_.push_back(next);
+    check(next == nodes(), "every row but its twins has a number");
+    return {};
+  }
+
+  /// What the nodes of one shard, or the promoted, have in the slow part.
+  struct Loaded {
+    std::uint32_t first = 0, end = 0;
+    std::vector<std::uint32_t> rows, links;  // by node, from the first
+    std::vector<float> vectors;
+  };
+  Loaded load_nodes(const LinksFile& links, std::uint32_t first, std::uint32_t end) const {
+    Loaded loaded{first, end, std::vector<std::uint32_t>(end - first), {}, {}};
+    loaded.links.resize(loaded.rows.size() * width_, kNoLink);
+    links.for_each([&](std::uint32_t row, std::span<const std::uint32_t> all) {
+      const std::uint32_t node = number_[row];
+      if (node < first || node >= end) return;
+      loaded.rows[node - first] = row;
+      std::transform(all.begin(), all.end(),
+                     loaded.links.begin() + static_cast<std::ptrdiff_t>((node - first) * width_),
+                     [&](std::uint32_t link) { return number_[link]; });
+    });
+    if (first >= promoted_) loaded.vectors = load_vectors(first, end);
+    return loaded;
+  }
+
+  Result<void> write() {
+    if (const auto numbered = number_rows(); !numbered) return numbered;
+    FastPart fast = upper_layers();
+    add_codes(fast);
+    const auto links = LinksFile::open(work_ / "links", source_.count(), width_);
+    if (!links) return links.error();
+    const SlowLayout layout(fast.layers, fast.dimension, true);
+    Loaded loaded;
+    return write_index(folder_, fast, [&](std::uint32_t node, std::byte* out) {
+      if (node >= loaded.end) {
+        tell("writing", static_cast<double>(node) / static_cast<double>(nodes()));
+        const auto end = node < promoted_ ? static_cast<std::uint32_t>(promoted_)
+                                          : *std::upper_bound(shard_ends_.begin(), shard_ends_.end(), node);
+        loaded = {};
+        loaded = load_nodes(*links, node, end);
+      }
+      const std::size_t at = node - loaded.first;
+      std::memcpy(out, loaded.links.data() + at * width_, layout.list_bytes().count);
+      if (node < promoted_) return;
+      std::memcpy(out + layout.id_at().count, &loaded.rows[at], kIdBytes.count);
+      std::memcpy(out + layout.vector_at().count, loaded.vectors.data() + at * fast.dimension,
+                  fast.dimension * sizeof(float));
+    });
+  }
+
+  const VectorSource& source_;
+  const path folder_, work_;
+  const BuildOptions& options_;
+  const ShardPlan plan_;
+  const Bytes memory_;
+  const std::uint32_t width_;
+  const DistanceFunction distance_;
+  mutable std::mutex telling_;
+
+  std::vector<Twin> twins_;
+  std::vector<bool> left_out_;  // rows that equal earlier ones
+  std::vector<Membership> members_;
+  std::uint64_t promoted_ = 0;
+  std::vector<std::uint32_t> order_;       // rows that are promoted, by degree
+  std::vector<std::uint32_t> number_;      // of each row its node, or kNoLink
+  std::vector<std::uint32_t> shard_ends_;  // nodes at which shards begin and end
+};
+
+}  // namespace
+
+Result<void> build_index(const std::filesystem::path& data, const std::filesystem::path& folder,
+                         const BuildOptions& options, Bytes memory) {
+  const auto source = VectorSource::open(data);
+  if (!source) return source.error();
+  if (source->count() == 0 || source->count() >= kNoLink)
+    return Error{ErrorCode::invalid_argument, fmt::format("{} holds {} vectors where 1 to {} can be",
+                                                          data.native(), source->count(), kNoLink - 1)};
+  if (const auto good = check_options(options, source->dimension()); !good) return good;
+  const auto plan = plan_shards(source->count(), source->dimension(), options, memory);
+  if (!plan) return plan.error();
+  return LargeBuild(*source, folder, options, *plan, memory).run();
+}
+
+}  // namespace terrace::ann

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "base/memory_limit.hpp"
+#include "cli/checks.hpp"
+#include "cli/command.hpp"
+#include "cli/json_file.hpp"
+#include "cli/progress.hpp"
+#include "cli/run_program.hpp"
+#include "cli/run_report.hpp"
+#include "pages/userfault.hpp"
+#include "pages/victims.hpp"
+#include "terrace/tier_spec.hpp"
+
+extern char** environ;
+
+namespace terrace::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+struct Request {
+  std::string fast = "50%", slow, policy = "lru", json;
+  bool quiet = false;
+  std::vector<std::string> program;
+};
+
+Bytes fast_memory(const std::string& text) {
+  double percent = 0;
+  if (text.ends_with('%') && reads_as(std::string_view(text).substr(0, text.size() - 1), percent) &&
+      percent > 0 && percent <= 100)
+    return Bytes{
+        static_cast<std::uint64_t>(static_cast<double>(memory_limit().available.count) * percent / 100)};
+  const auto amount = parse_bytes(text);
+  constexpr Bytes kLeast{4U << 20};
+  if (text.ends_with('%') || !amount || *amount < kLeast)
+    throw BadInput(
+        fmt::format("--fast '{}' is no amount of memory for a program: give one of at least {} such as "
+                    "2GiB, or a share of this computer's such as 30%",
+                    text, readable(kLeast)));
+  return *amount;
+}
+
+/// The folder and the room in it: `file:FOLDER:SIZE`, or a folder.
+struct Disk {
+  fs::path folder;
+  Bytes room;
+};
+
+Disk disk_of(const std::string& text) {
+  std::error_code failed;
+  if (text.starts_with("file:")) {
+    const TierSpec spec = expect(parse_tier_spec(text));
+    const fs::path path = spec.path;
+    return {fs::absolute(fs::is_directory(path, failed) ? path : path.parent_path()), spec.capacity};
+  }
+  if (text.find(':') != text.npos && !fs::exists(text, failed))
+    throw BadInput(fmt::format("--slow {} is no disk: name a folder, or file:FOLDER:SIZE", text));
+  const fs::path folder = text.empty() ? fs::temp_directory_path() : fs::path(text);
+  const auto space = fs::space(folder, failed);
+  if (failed) throw BadInput(fmt::format("--slow {} is no folder: name one on a disk", folder.native()));
+  return {fs::absolute(folder), Bytes{space.available / 10 * 9}};
+}
+
+/// Next to the program, or where it is installed.
+fs::path library_path() {
+  const fs::path folder = fs::canonical("/proc/self/exe").parent_path();
+  for (const char* place : {"libterrace-run.so", "../lib/libterrace-run.so",
+                            "../lib/x86_64-linux-gnu/libterrace-run.so", "../lib64/libterrace-run.so"}) {
+    if (fs::exists(folder / place)) return fs::canonical(folder / place);
+  }
+  throw BadInput("libterrace-run.so is not where this program is: build or install all of Terrace");
+}
+
+/// Memory that the started processes find by its file.
+class SharedBoard {
+ public:
+  SharedBoard() : file_(memfd_create("terrace-run", MFD_CLOEXEC)) {
+    if (file_ < 0 || ftruncate(file_, sizeof(pages::RunBoard)) != 0)
+      throw std::runtime_error("no shared memory left");
+    void* const start = mmap(nullptr, sizeof(pages::RunBoard), PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
+    if (start == MAP_FAILED) throw std::runtime_error("no shared memory left");
+    board_ = static_cast<pages::RunBoard*>(start);
+  }
+  SharedBoard(const SharedBoard&) = delete;
+  SharedBoard& operator=(const SharedBoard&) = delete;
+  ~SharedBoard() {
+    munmap(board_, sizeof(pages::RunBoard));
+    close(file_);
+  }
+
+  std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
+  const pages::RunBoard& operator*() const { return *board_; }
+
+ private:
+  int file_;
+  pages::RunBoard* board_ = nullptr;
+};
+
+std::vector<std::string> environment_with(const std::string& library, const std::string& settings) {
+  std::vector<std::string> all;
+  std::string preload = library;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    if (text.starts_with("LD_PRELOAD="))
+      preload += ":" + std::string(text.substr(11));
+    else if (!text.starts_with(std::string(pages::kRunVariable) + "="))
+      all.emplace_back(text);
+  }
+  all.push_back("LD_PRELOAD=" + preload);
+  all.push_back(std::string(pages::kRunVariable) + "=" + settings);
+  return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> all;
+  for (std::string& text : texts) all.push_back(text.data());
+  all.push_back(nullptr);
+  return all;
+}
+
+// Ctrl-C is for the program, which is in the same group of the terminal; a request to end is passed on.
+pid_t running = 0;
+void pass_on(int signal) {
+  if (running > 0) kill(running, signal);
+}
+
+pid_t start(const fs::path& program, std::vector<std::string> arguments,
+            std::vector<std::string> environment) {
+  const auto argv = pointers_to(arguments), envp = pointers_to(environment);
+  pid_t child = 0;
+  const int cause = posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), envp.data());
+  if (cause != 0)
+    throw BadInput(fmt::format("{} cannot be started ({})", program.native(), std::strerror(cause)));
+  running = child;
+  signal(SIGINT, SIG_IGN);
+  signal(SIGQUIT, SIG_IGN);
+  signal(SIGTERM, pass_on);
+  signal(SIGHUP, pass_on);
+  return child;
+}
+
+int wait_for(pid_t child, const SharedBoard& board, Clock::time_point began, bool quiet) {
+  ProgressLine line;
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  constexpr auto kShow = std::chrono::milliseconds(500);
+  auto shown = began;
+  for (int status = 0;;) {
+    const pid_t ended = waitpid(child, &status, line.watched() && !quiet ? WNOHANG : 0);
+    if (ended == child) {
+      line.clear();
+      return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    }
+    if (ended == 0) std::this_thread::sleep_for(kPause);
+    if (ended == 0 && Clock::now() - shown >= kShow) {
+      shown = Clock::now();
+      line.show(progress_text(sum_of(rows_of(*board)), std::chrono::duration<double>(shown - began).count()));
+    }
+  }
+}
+
+void run_run(const Request& request) {
+  if (request.program.empty())
+    throw BadInput("no program to run: give one after --, such as terrace run -- sort data");
+  const auto json = request.json.empty() ? nullptr : std::make_unique<JsonFile>(request.json);
+  const fs::path program = expect(find_program(request.program.front()));
+  expect(can_be_loaded_into(program));
+  const auto features = expect(pages::probe_userfault());
+  if (!features.moves)
+    throw BadInput(
+        "this kernel cannot move pages out of a running program (UFFDIO_MOVE): Linux 6.8 or later can");
+  RunOutcome outcome;
+  outcome.fast = fast_memory(request.fast);
+  const Disk disk = disk_of(request.slow);
+  if (disk.folder.native().find(';') != std::string::npos)
+    throw BadInput(fmt::format("--slow {} has a ';' in its name: name another folder", disk.folder.native()));
+  const SharedBoard board;
+  const std::string settings =
+      fmt::format("fast={};slow={};room={};policy={};board={}", outcome.fast.count, disk.folder.native(),
+                  disk.room.count, request.policy, board.path());
+  const auto began = Clock::now();
+  const pid_t child = start(program, request.program, environment_with(library_path(), settings));
+  outcome.code = wait_for(child, board, began, request.quiet);
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
+  outcome.processes = rows_of(*board);
+  if (json) json->write(to_json(outcome));
+  if (!request.quiet) fmt::print(stderr, "{}", summary_text(outcome));
+  if (outcome.code != 0) throw ExitWith{outcome.code};
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto request = std::make_shared<Request>();
+  CLI::App* command = app.add_subcommand("run", "Runs an unmodified program in less memory than it asks for");
+  command->add_option("--fast", request->fast,
+                      "Memory it may use: an amount, or a share of this computer's (default: 50%)");
+  command->add_option(
+      "--slow", request->slow,
+      "Where the rest goes: a folder on a disk, or file:FOLDER:SIZE (default: the temporary folder)");
+  command->add_option("--policy", request->policy, "What leaves memory first: lru or first-touch")
+      ->check(one_of(pages::victim_policies()));
+  command->add_option("--json", request->json, "Writes what happened to this file");
+  command->add_flag("--quiet", request->quiet, "Says nothing about memory");
+  command->add_option("program", request->program, "The program and its arguments, after --")
+      ->type_name("PROGRAM");
+  command->callback([request] { run_run(*request); });
+}
+
+}  // namespace terrace::cli

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "pages/geometry.hpp"
+
+namespace terrace::cli {
+namespace {
+
+using pages::RunRow;
+
+double seconds_of(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+
+/// Why the program was slower than with all its memory, in one sentence.
+std::string reason(const RunRow& all, double seconds) {
+  const double waited = seconds_of(all.waiting_ns);
+  if (all.lost > 0) return "pages were lost: the disk could not be read";
+  if (all.kept > 0) return "the disk was full: pages stayed in memory beyond --fast";
+  if (all.fetches == 0) return "everything fitted: the disk was never read";
+  const double share = 100 * waited / std::max(seconds, 1e-9);
+  const double each = waited / static_cast<double>(std::max<std::uint64_t>(all.faults, 1)) * 1e6;
+  std::string text = fmt::format(
+      "its threads waited {:.1f} s for pages ({:.0f}% of the run, {:.0f} us a fault)", waited, share, each);
+  if (all.room_waits * 10 > all.fetches)
+    text += fmt::format("; {} faults waited until others had left: the disk writes too slowly for it",
+                        all.room_waits);
+  else if (all.fetches * pages::kPart * 2 > all.read)
+    text += "; its reads are scattered, one part at a time";
+  return text;
+}
+
+}  // namespace
+
+std::vector<RunRow> rows_of(const pages::RunBoard& board) {
+  const std::uint32_t count = std::min(board.rows.load(), pages::RunBoard::kRows);
+  return {board.row, board.row + count};
+}
+
+RunRow sum_of(const std::vector<RunRow>& rows) {
+  RunRow sum;
+  for (const RunRow& row : rows) {
+    sum.managed += row.managed;
+    sum.resident += row.resident;
+    sum.unmanaged += row.unmanaged;
+    sum.stored += row.stored;
+    sum.peak_resident = std::max(sum.peak_resident, row.peak_resident);
+    sum.peak_managed = std::max(sum.peak_managed, row.peak_managed);
+    sum.faults += row.faults;
+    sum.zeroed += row.zeroed;
+    sum.opened += row.opened;
+    sum.fetches += row.fetches;
+    sum.rescues += row.rescues;
+    sum.read += row.read;
+    sum.read_ahead += row.read_ahead;
+    sum.written += row.written;
+    sum.left_clean += row.left_clean;
+    sum.left_zero += row.left_zero;
+    sum.waiting_ns += row.waiting_ns;
+    sum.longest_ns = std::max(sum.longest_ns, row.longest_ns);
+    sum.room_waits += row.room_waits;
+    sum.stuck += row.stuck;
+    sum.kept += row.kept;
+    sum.lost += row.lost;
+    sum.overdue = std::max(sum.overdue, row.overdue);
+    sum.forks += row.forks;
+  }
+  return sum;
+}
+
+std::string progress_text(const RunRow& now, double seconds) {
+  return fmt::format("{:.0f} s: {} resident, {} on the disk, {} faults, {} read, {} written, {:.1f} s waited",
+                     seconds, readable(Bytes{now.resident + now.unmanaged}), readable(Bytes{now.stored}),
+                     now.faults, readable(Bytes{now.read}), readable(Bytes{now.written}),
+                     seconds_of(now.waiting_ns));
+}
+
+std::string summary_text(const RunOutcome& outcome) {
+  const RunRow all = sum_of(outcome.processes);
+  std::string text = fmt::format(
+      "terrace: {:.1f} s in {} of memory, of which {} were used at most; {} were managed in {} process{}\n",
+      outcome.seconds, readable(outcome.fast), readable(Bytes{all.peak_resident}),
+      readable(Bytes{all.peak_managed}), all.managed, all.managed == 1 ? "" : "es");
+  text += fmt::format(
+      "terrace: {} faults: {} first touches, {} from the disk, {} still in memory, {} first writes; {} read "
+      "({} ahead), "
+      "{} written, {} left unwritten\n",
+      all.faults, all.zeroed, all.fetches, all.rescues, all.opened, readable(Bytes{all.read}),
+      readable(Bytes{all.read_ahead}), readable(Bytes{all.written}),
+      readable(Bytes{all.left_clean + all.left_zero}));
+  return text + "terrace: " + reason(all, outcome.seconds) + "\n";
+}
+
+nlohmann::json to_json(const RunOutcome& outcome) {
+  nlohmann::json processes = nlohmann::json::array();
+  for (const RunRow& row : outcome.processes) {
+    processes.push_back({{"process", row.process},
+                         {"managed", row.managed != 0},
+                         {"peak_resident_bytes", row.peak_resident},
+                         {"peak_managed_bytes", row.peak_managed},
+                         {"unmanaged_bytes", row.unmanaged},
+                         {"faults", row.faults},
+                         {"first_touches", row.zeroed},
+                         {"first_writes", row.opened},
+                         {"fetches", row.fetches},
+                         {"rescues", row.rescues},
+                         {"read_bytes", row.read},
+                         {"read_ahead_bytes", row.read_ahead},
+                         {"written_bytes", row.written},
+                         {"left_clean_bytes", row.left_clean},
+                         {"left_zero_bytes", row.left_zero},
+                         {"waiting_seconds", seconds_of(row.waiting_ns)},
+                         {"longest_wait_seconds", seconds_of(row.longest_ns)},
+                         {"waited_for_room", row.room_waits},
+                         {"stuck_parts", row.stuck},
+                         {"kept_for_space", row.kept},
+                         {"lost_pages", row.lost},
+                         {"forks", row.forks}});
+  }
+  return {{"seconds", outcome.seconds},
+          {"code", outcome.code},
+          {"fast_bytes", outcome.fast.count},
+          {"why", reason(sum_of(outcome.processes), outcome.seconds)},
+          {"processes", processes}};
+}
+
+}  // namespace terrace::cli

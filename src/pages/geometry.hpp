@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The units in which a program's memory is managed.
+//
+//   page    4 KiB, as the processor sees it
+//   part    64 KiB: what one fault fetches and what an eviction takes away
+//   chunk   2 MiB: 32 parts that share one record
+//   slot    64 KiB of a slower tier that can hold one part
+//   frame   64 KiB of staging memory that holds a part on its way out
+//
+// A PageMask has one bit for each page of a part.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace terrace::pages {
+
+using Address = std::uintptr_t;
+using PageMask = std::uint16_t;
+
+inline constexpr std::size_t kPage = 4096;
+inline constexpr std::size_t kPagesOfPart = 16;
+inline constexpr std::size_t kPart = kPage * kPagesOfPart;
+inline constexpr std::size_t kPartsOfChunk = 32;
+inline constexpr std::size_t kChunk = kPart * kPartsOfChunk;
+inline constexpr PageMask kAllPages = 0xFFFF;
+
+/// Addresses [start, end).
+struct Range {
+  Address start = 0, end = 0;
+  bool operator==(const Range&) const = default;
+  bool touches(const Range& other) const { return start < other.end && other.start < end; }
+};
+
+constexpr Address part_start(Address address) { return address & ~Address{kPart - 1}; }
+constexpr Address chunk_start(Address address) { return address & ~Address{kChunk - 1}; }
+constexpr PageMask page_bit(Address address) {
+  return static_cast<PageMask>(1U << (address / kPage % kPagesOfPart));
+}
+
+constexpr unsigned count_of(PageMask pages) { return static_cast<unsigned>(std::popcount(pages)); }
+constexpr PageMask without(PageMask pages, PageMask others) { return static_cast<PageMask>(pages & ~others); }
+
+/// The pages of the part at `part` that lie in [start, end).
+constexpr PageMask pages_within(Address part, Address start, Address end) {
+  PageMask mask = 0;
+  for (std::size_t i = 0; i < kPagesOfPart; ++i) {
+    const Address page = part + i * kPage;
+    if (page >= start && page < end) mask = static_cast<PageMask>(mask | 1U << i);
+  }
+  return mask;
+}
+
+/// Calls `visit(first, count)` for each run of set bits, until it returns false.
+template <class Visit>
+void each_run(PageMask mask, Visit visit) {
+  for (std::size_t i = 0; i < kPagesOfPart;) {
+    if (!(mask >> i & 1)) {
+      ++i;
+      continue;
+    }
+    std::size_t end = i + 1;
+    while (end < kPagesOfPart && (mask >> end & 1)) ++end;
+    if (!visit(i, end - i)) return;
+    i = end;
+  }
+}
+
+}  // namespace terrace::pages

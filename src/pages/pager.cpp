@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/pager.hpp"
+
+namespace terrace::pages {
+Pager::Pager(const Parts& parts, std::uint64_t limit_pages)
+    : at_(parts), table_(parts.table), limit_(limit_pages), scratch_(2 * kPart, "pages to rearrange") {
+  // The zeros are read by the kernel: they must be pages, not holes.
+  for (std::size_t i = 0; i < scratch_.size(); i += kPage) scratch_[i] = std::byte{0};
+}
+
+void Pager::add_resident(PartId id, PageMask pages) {
+  Part& part = table_[id];
+  resident_ += count_of(without(pages, part.present));
+  part.present = static_cast<PageMask>(part.present | pages);
+  if (part.present == 0) return;
+  if (resident_ + kPagesOfPart > limit_) crowded_ = true;
+  if (!part.listed) at_.victims.arrived(id, crowded_);
+}
+
+void Pager::remove_resident(PartId id, PageMask pages) {
+  Part& part = table_[id];
+  resident_ -= count_of(static_cast<PageMask>(part.present & pages));
+  part.present = without(part.present, pages);
+  if (part.present == 0 && part.listed) at_.victims.left(id);
+}
+
+void Pager::free_slot(Part& part) {
+  if (part.slot != kNoSlot) at_.slots[tier_of(part.slot)]->give_back(index_of(part.slot));
+  part.slot = kNoSlot;
+  part.stored = 0;
+}
+
+Slot Pager::take_slot(std::uint32_t wanted, std::uint32_t& got) {
+  for (unsigned tier = 0; tier < at_.slots.size(); ++tier) {
+    const SlotTable::Run run = at_.slots[tier]->take(wanted);
+    got = run.count;
+    if (run.count > 0) return make_slot(tier, run.first);
+  }
+  return kNoSlot;
+}
+
+void Pager::found_present(Address address, PageMask pages) {
+  const PartId id = table_.find_or_make(address);
+  if (id == kNoPart || table_[id].state != PartState::idle) return;
+  // What a slot holds was taken away by us, perhaps since the kernel was asked.
+  const PageMask found = without(pages, static_cast<PageMask>(table_[id].stored | table_[id].present));
+  if (found == 0) return;
+  table_[id].dirty = true;
+  add_resident(id, found);
+}
+// ---- forks
+
+void Pager::hold_slots() {
+  for (SlotTable* slots : at_.slots) slots->hold();
+}
+
+void Pager::let_slots_go() {
+  for (SlotTable* slots : at_.slots) slots->let_go();
+}
+
+void Pager::stop_holding() {
+  for (SlotTable* slots : at_.slots) slots->stop_holding();
+}
+
+bool Pager::in_frame(PartId id) const {
+  const Part& part = table_[id];
+  return (part.state == PartState::lifted || part.state == PartState::writing) &&
+         at_.batches[part.frame / kPartsOfChunk].owner[part.frame % kPartsOfChunk] == id;
+}
+
+void Pager::go_on_in_child() {
+  at_.victims.clear();
+  resident_ = 0;
+  for (const Batch& batch : at_.batches) resident_ += batch.pages;
+  table_.each_part([&](PartId id) {
+    Part& part = table_[id];
+    part.previous = part.next = kNoPart;
+    part.listed = false;
+    if (part.slot == kNoSlot) part.stored = 0;
+    if (in_frame(id)) return;
+    part.state = PartState::idle;
+    part.present = 0;
+    part.frame = 0;
+  });
+  counts_ = {};
+  loss_ = {};
+}
+
+void Pager::found_in_child(Address address, PageMask pages) {
+  const PartId id = table_.find_or_make(address);
+  if (id == kNoPart) return;
+  // The part was on its way back when the process forked: the frame has the pages that are still missing.
+  if (in_frame(id)) {
+    rescue(id);
+    counts_ = {};
+  }
+  table_[id].dirty = true;
+  add_resident(id, pages);
+}
+
+const char* Pager::check_records() const {
+  std::uint64_t resident = 0;
+  const char* wrong = nullptr;
+  auto& table = const_cast<PartTable&>(table_);
+  table.each_part([&](PartId id) {
+    const Part& part = table_[id];
+    const bool here = part.state == PartState::idle || part.state == PartState::fetching;
+    if (here) resident += count_of(part.present);
+    if (part.listed != (part.present != 0 && here)) wrong = "a part is listed if and only if it is resident";
+    if (part.stored != 0 && part.slot == kNoSlot) wrong = "stored pages have a slot";
+    if (part.slot != kNoSlot && !at_.slots[tier_of(part.slot)]->in_use(index_of(part.slot)))
+      wrong = "a part's slot is in use";
+    if (!here) {
+      const Batch& batch = at_.batches[part.frame / kPartsOfChunk];
+      if (batch.owner[part.frame % kPartsOfChunk] != id) wrong = "a lifted part owns its frame";
+    }
+  });
+  for (const Batch& batch : at_.batches) resident += batch.pages;
+  if (resident != resident_) wrong = "the count of resident pages is the sum over the parts";
+  return wrong != nullptr ? wrong : "";
+}
+
+}  // namespace terrace::pages

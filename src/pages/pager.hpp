@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pager is the state machine behind paged memory: what a fault, an eviction or a change of the program's
+// layout does to the parts concerned.
+//
+// Every function is one atomic step. The caller holds one lock around it and does the reading and writing
+// between steps, with the lock released (service.hpp). So the states between steps are all there are, and
+// tests/pages visits every one of them that a small memory can reach.
+//
+//   fault -> fetch .. fetched        a page that a slower tier holds
+//   lift .. plan .. written          an eviction: until `written` a touch brings the part back at once
+//
+// It allocates nothing and throws nothing but std::logic_error for a bug.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "pages/page_control.hpp"
+#include "pages/part_table.hpp"
+#include "pages/slots.hpp"
+#include "pages/store.hpp"
+#include "pages/victims.hpp"
+
+namespace terrace::pages {
+
+/// What has happened so far. Amounts are in pages unless the name says otherwise.
+struct PagerCounts {
+  std::uint64_t faults = 0;          ///< all of the below
+  std::uint64_t zero_faults = 0;     ///< first touches
+  std::uint64_t write_faults = 0;    ///< first writes to a part that was clean
+  std::uint64_t fetch_faults = 0;    ///< a slower tier was read
+  std::uint64_t rescues = 0;         ///< the part was still in staging
+  std::uint64_t fetched = 0;         ///< pages read, those read ahead included
+  std::uint64_t read_ahead = 0;      ///< pages of them that nobody had asked for yet
+  std::uint64_t evicted_clean = 0;   ///< pages dropped because a slower tier has them
+  std::uint64_t evicted_dirty = 0;   ///< pages written
+  std::uint64_t evicted_zero = 0;    ///< pages dropped because they were zeros
+  std::uint64_t dropped = 0;         ///< pages that the program gave up
+  std::uint64_t stuck = 0;           ///< parts that the kernel would not move
+  std::uint64_t kept_for_space = 0;  ///< parts kept because no slower tier had room or took them
+  std::uint64_t lost = 0;            ///< pages whose tier could not be read
+};
+
+/// Why a page was lost.
+struct Loss {
+  int cause = 0;
+  unsigned tier = 0;
+  std::uint64_t offset = 0;
+  Address address = 0;
+};
+
+/// One read of a slower tier: parts that neighbour each other in the program and in the tier.
+struct Fetch {
+  std::array<PartId, kPartsOfChunk> parts{};
+  std::uint32_t count = 0;
+  Slot slot = kNoSlot;  ///< the first part's
+  PageMask pages = 0;   ///< the first part's; the others are whole
+  bool by_write = false;
+};
+
+/// Pages that the kernel would not move.
+struct Stuck {
+  Address part = 0;
+  PageMask pages = 0;
+};
+
+/// Frames that are lifted, written and emptied together.
+struct Batch {
+  std::byte* frames = nullptr;  ///< room for all of them
+  std::uint16_t number = 0;
+  std::uint16_t count = 0;
+  std::uint32_t pages = 0;  ///< pages that its frames hold
+  std::array<PartId, kPartsOfChunk> owner{};
+  std::array<PageMask, kPartsOfChunk> mask{};
+  std::array<Slot, kPartsOfChunk> slot{};
+  std::array<bool, kPartsOfChunk> joined{};  ///< the slot is its owner's already and has other pages
+  std::array<bool, kPartsOfChunk> zero{};    ///< set by the caller between lift and plan
+  std::array<int, kPartsOfChunk> cause{};    ///< set by the caller between plan and written
+
+  std::byte* frame(std::size_t i) const { return frames + i * kPart; }
+};
+
+/// Streams notice faults that follow each other, up to eight rows of them at once, and say how many parts to
+/// serve with the next one: twice as many as before.
+class Streams {
+ public:
+  explicit Streams(std::uint32_t most) : most_(most) {}
+
+  std::uint32_t window(Address address) {
+    for (Stream& stream : streams_) {
+      if (stream.next == address) return std::min(2 * stream.window, most_);
+    }
+    return 1;
+  }
+  /// Parts were served up to `next`.
+  void served(Address address, Address next, std::uint32_t window) {
+    for (Stream& stream : streams_) {
+      if (stream.next != address) continue;
+      stream = {next, window};
+      return;
+    }
+    streams_[oldest_++ % streams_.size()] = {next, window};
+  }
+
+ private:
+  struct Stream {
+    Address next = 0;
+    std::uint32_t window = 1;
+  };
+  std::uint32_t most_;
+  std::array<Stream, 8> streams_{};
+  std::size_t oldest_ = 0;
+};
+
+class Pager {
+ public:
+  struct Parts {  ///< what it works on; all outlive it
+    PageControl& control;
+    PartTable& table;
+    Victims& victims;
+    const std::vector<Store*>& stores;
+    const std::vector<SlotTable*>& slots;
+    std::span<Batch> batches;
+  };
+  Pager(const Parts& parts, std::uint64_t limit_pages);
+
+  enum class Step {
+    done,
+    again,  ///< an event must be read first
+    fetch,  ///< read what `fetch` names, then call fetched()
+    full,   ///< no room: try again after an eviction
+    none,   ///< lift: nobody can leave
+  };
+
+  Step fault(const Event& event, Fetch& fetch);
+  /// `data` holds the fetched parts one behind the other; `cause` is 0 or the errno of the read. Returns
+  /// `fetch` where less is to be read again.
+  Step fetched(Fetch& fetch, const std::byte* data, int cause);
+
+  /// The program unmapped, discarded or moved a range.
+  void changed(const Event& event);
+  /// These pages of a part are in the program already, as the kernel says.
+  void found_present(Address part, PageMask pages);
+
+  /// Takes one part out of the program. pre: batch.count < kPartsOfChunk
+  Step lift(Batch& batch);
+  /// Returns what stopped the last lift(), once.
+  Stuck take_stuck() { return std::exchange(stuck_, {}); }
+  /// Decides for each frame that still has an owner; those with a slot afterwards are to be written.
+  void plan(Batch& batch);
+  /// Concludes frame `i`.
+  Step written(Batch& batch, std::size_t i);
+  /// The frames' memory was given back.
+  void released(Batch& batch);
+
+  /// A child is about to be forked, which reads the slots as they are then; it has been; no child is left.
+  void hold_slots();
+  void stop_holding();
+  void let_slots_go();
+
+  /// This is a forked child with a copy of everything, made at any moment of a step, though of none of an
+  /// eviction. Only slots and frames are taken from the records: what is present is told by found_in_child(),
+  /// as the kernel shows it. No page is write-protected any more. It counts from zero.
+  void go_on_in_child();
+  void found_in_child(Address part, PageMask pages);
+
+  void set_limit(std::uint64_t pages) { limit_ = pages; }
+  /// Where slower tiers have no room left nothing waits for an eviction.
+  void set_cornered(bool cornered) { cornered_ = cornered; }
+  bool cornered() const { return cornered_; }
+  std::uint64_t resident() const { return resident_; }
+  std::uint64_t limit() const { return limit_; }
+  const PagerCounts& counts() const { return counts_; }
+  const Loss& loss() const { return loss_; }
+
+  /// Returns an empty string, or the first contradiction found between the records. For tests.
+  const char* check_records() const;
+
+ private:
+  Step fault_missing(PartId id, const Event& event, Fetch& fetch);
+  Step rescue(PartId id);
+  Step fill_zeros(PartId id, const Event& event);
+  void begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fetch);
+  Step open_for_writing(PartId id);
+  bool fill_part_with_zeros(PartId id, PageMask pages, bool& again);
+  bool can_read_ahead(PartId id, Slot slot) const;
+  Step lose(Fetch& fetch, int cause);
+  void settle_fetched(PartId id, PageMask filled, bool dirty);
+
+  void drop(Address start, Address end);
+  void drop_pages(PartId id, PageMask pages);
+  void detach_frame(Part& part);
+  void remap(Address from, Address to, std::size_t bytes);
+  bool move_whole_part(Address from, Address to);
+  bool keep_in_slot(Part& part, PageMask pages, const std::byte* data);
+  void move_pages(Address to_part, Address to, Address end, Address from);
+
+  bool in_frame(PartId id) const;
+  void add_resident(PartId id, PageMask pages);
+  void remove_resident(PartId id, PageMask pages);
+  void free_slot(Part& part);
+  Slot take_slot(std::uint32_t wanted, std::uint32_t& got);
+  bool joins_slot(const Part& part) const;
+  bool can_leave(const Part& part) const;
+  void leave_unwritten(Batch& batch, std::size_t i);
+  Step put_back(Batch& batch, std::size_t i);
+  void abandon(Batch& batch, std::size_t i);
+  bool has_room(std::uint64_t pages) const { return cornered_ || resident_ + pages <= limit_; }
+
+  Parts at_;
+  PartTable& table_;
+  std::uint64_t limit_, resident_ = 0;
+  bool crowded_ = false, cornered_ = false;
+  Streams reads_{kPartsOfChunk}, first_touches_{16}, first_writes_{8};
+  PagerCounts counts_;
+  Loss loss_;
+  Stuck stuck_;
+  Reserved<std::byte> scratch_;  // one part of zeros, and one to rearrange pages in
+};
+
+}  // namespace terrace::pages

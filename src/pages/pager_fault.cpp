@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fault does (pager.hpp).
+#include <algorithm>
+
+#include "pages/pager.hpp"
+
+namespace terrace::pages {
+
+Pager::Step Pager::fault(const Event& event, Fetch& fetch) {
+  const PartId id = table_.find_or_make(event.address);
+  if (id == kNoPart) {
+    // A full table leaves the page to be zero, which it is: no part without a record was ever taken away.
+    const PagesDone done = at_.control.fill(part_start(event.address), page_bit(event.address), &scratch_[0],
+                                            Protection::writable);
+    if (done.again) return Step::again;
+    at_.control.wake(part_start(event.address));
+    return Step::done;
+  }
+  Part& part = table_[id];
+  switch (part.state) {
+    case PartState::fetching:
+      return Step::done;  // fetched() wakes everybody who waits for the part
+    case PartState::lifted:
+    case PartState::writing:
+      return rescue(id);
+    case PartState::idle:
+      break;
+  }
+  if (event.kind == Event::Kind::missing) return fault_missing(id, event, fetch);
+  return open_for_writing(id);
+}
+
+/// Opens parts ahead where writes follow each other. They then count as written.
+Pager::Step Pager::open_for_writing(PartId id) {
+  const Address start = table_.address(id);
+  const std::uint32_t window = first_writes_.window(start);
+  std::uint32_t opened = 0;
+  do {
+    // Dirty first: a child that is forked in between takes the page for written, which is safe.
+    table_[id].dirty = true;
+    if (!at_.control.unprotect(table_.address(id))) return Step::again;
+    id = table_.find(start + ++opened * kPart);
+  } while (opened < window && id != kNoPart && table_[id].state == PartState::idle &&
+           table_[id].present != 0 && !table_[id].dirty);
+  first_writes_.served(start, start + opened * kPart, window);
+  ++counts_.faults;
+  ++counts_.write_faults;
+  return Step::done;
+}
+
+Pager::Step Pager::fault_missing(PartId id, const Event& event, Fetch& fetch) {
+  const Part& part = table_[id];
+  const PageMask absent = without(part.stored, part.present);
+  if ((absent & page_bit(event.address)) == 0) return fill_zeros(id, event);
+  if (!has_room(count_of(absent))) return Step::full;
+  begin_fetch(id, absent, event, fetch);
+  ++counts_.faults;
+  ++counts_.fetch_faults;
+  return Step::fetch;
+}
+
+/// Returns whether all of the pages are there now.
+bool Pager::fill_part_with_zeros(PartId id, PageMask pages, bool& again) {
+  const PagesDone done = at_.control.fill(table_.address(id), pages, &scratch_[0], Protection::writable);
+  table_[id].dirty = true;
+  add_resident(id, done.pages);
+  again = done.again;
+  return done.pages == pages;
+}
+
+Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
+  const Part& part = table_[id];
+  // A part that was never touched comes whole, and more of them where touches follow each other.
+  const bool untouched = part.present == 0 && part.stored == 0;
+  const PageMask pages = untouched ? kAllPages : page_bit(event.address);
+  if (!has_room(count_of(without(pages, part.present)))) return Step::full;
+  const Address start = table_.address(id);
+  bool again = false;
+  bool whole = fill_part_with_zeros(id, pages, again);
+  if (again) return Step::again;
+  const std::uint32_t window = untouched ? first_touches_.window(start) : 1;
+  std::uint32_t filled = 1;
+  for (; whole && filled < window && resident_ + 4 * kPagesOfPart <= limit_; ++filled) {
+    const PartId next = table_.find_or_make(start + filled * kPart);
+    if (next == kNoPart || !table_[next].empty()) break;
+    whole = fill_part_with_zeros(next, kAllPages, again);
+    if (table_[next].present != 0) at_.control.wake(start + filled * kPart);
+  }
+  if (untouched) first_touches_.served(start, start + filled * kPart, window);
+  at_.control.wake(start);
+  ++counts_.faults;
+  ++counts_.zero_faults;
+  return Step::done;
+}
+
+// The part goes back to what it was before it was lifted. Its frame keeps the bytes, because a disk may be
+// reading them, and has no owner any more.
+Pager::Step Pager::rescue(PartId id) {
+  Part& part = table_[id];
+  Batch& batch = at_.batches[part.frame / kPartsOfChunk];
+  const std::size_t i = part.frame % kPartsOfChunk;
+  const auto protection = part.dirty ? Protection::writable : Protection::read_only;
+  const PagesDone done = at_.control.fill(table_.address(id), part.present, batch.frame(i), protection);
+  if (done.again) return Step::again;
+  const PageMask back = part.present;
+  detach_frame(part);
+  add_resident(id, back);
+  at_.control.wake(table_.address(id));
+  ++counts_.faults;
+  ++counts_.rescues;
+  return Step::done;
+}
+
+bool Pager::can_read_ahead(PartId id, Slot slot) const {
+  if (id == kNoPart) return false;
+  const Part& part = table_[id];
+  return part.state == PartState::idle && part.present == 0 && part.stored == kAllPages && part.slot == slot;
+}
+
+void Pager::begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fetch) {
+  const Address start = table_.address(id);
+  fetch = Fetch{};
+  fetch.slot = table_[id].slot;
+  fetch.pages = pages;
+  fetch.by_write = event.by_write;
+  std::uint32_t window = reads_.window(start);
+  const std::uint32_t asked = window;
+  if (pages != kAllPages) window = 1;
+  // Reading ahead stays within half of what is free, so that it never drives out what it just read.
+  const std::uint64_t spare = limit_ > resident_ ? (limit_ - resident_) / 2 / kPagesOfPart : 0;
+  window = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, std::max<std::uint64_t>(spare, 1)));
+  PartId part = id;
+  do {
+    fetch.parts[fetch.count++] = part;
+    table_[part].state = PartState::fetching;
+    part = table_.find(start + fetch.count * kPart);
+  } while (fetch.count < window &&
+           can_read_ahead(part, Slot{static_cast<std::uint32_t>(fetch.slot) + fetch.count}));
+  reads_.served(start, start + fetch.count * kPart, asked);
+}
+
+void Pager::settle_fetched(PartId id, PageMask filled, bool dirty) {
+  Part& part = table_[id];
+  part.state = PartState::idle;
+  if (part.present == 0) part.dirty = false;
+  part.dirty = part.dirty || dirty;
+  counts_.fetched += count_of(without(filled, part.present));
+  add_resident(id, filled);
+  if (part.empty()) free_slot(part);
+  at_.control.wake(table_.address(id));
+}
+
+Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
+  if (cause != 0) return lose(fetch, cause);
+  while (fetch.count > 0) {
+    const std::uint32_t i = fetch.count - 1;
+    const PartId id = fetch.parts[i];
+    const Part& part = table_[id];
+    // The program may have given pages up meanwhile.
+    const auto pages =
+        static_cast<PageMask>((i == 0 ? fetch.pages : kAllPages) & without(part.stored, part.present));
+    const bool dirty = (i == 0 && fetch.by_write) || (part.present != 0 && part.dirty);
+    const PagesDone done = at_.control.fill(table_.address(id), pages, data + i * kPart,
+                                            dirty ? Protection::writable : Protection::read_only);
+    if (done.again) return Step::again;
+    settle_fetched(id, done.pages, dirty);
+    if (i > 0) counts_.read_ahead += count_of(done.pages);
+    --fetch.count;
+  }
+  return Step::done;
+}
+
+Pager::Step Pager::lose(Fetch& fetch, int cause) {
+  // What was only read ahead may wait for somebody who wants it.
+  for (; fetch.count > 1; --fetch.count) {
+    const PartId id = fetch.parts[fetch.count - 1];
+    table_[id].state = PartState::idle;
+    if (table_[id].empty()) free_slot(table_[id]);
+    at_.control.wake(table_.address(id));
+    if (fetch.count == 2) return --fetch.count, Step::fetch;
+  }
+  const PartId id = fetch.parts[0];
+  Part& part = table_[id];
+  const auto pages = static_cast<PageMask>(fetch.pages & part.stored);
+  if (loss_.cause == 0) {
+    const std::uint64_t offset = std::uint64_t{index_of(fetch.slot)} * kPart;
+    loss_ = {cause, tier_of(fetch.slot), offset, table_.address(id)};
+  }
+  counts_.lost += count_of(pages);
+  part.state = PartState::idle;
+  at_.control.poison(table_.address(id), pages);
+  at_.control.wake(table_.address(id));
+  return Step::done;
+}
+
+}  // namespace terrace::pages

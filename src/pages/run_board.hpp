@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run board is the memory that `terrace run` shares with the processes it started: each of them keeps its
+// figures there, and the command reads them for its progress line and its summary.
+//
+// It is plain data in a mapping that all of them share. A process writes its own row only.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+namespace terrace::pages {
+
+/// The environment variable that tells a started process what to do, as `key=value` pairs set off by
+/// semicolons: fast, slow (a folder), room (bytes of it), policy, board (a file that holds the RunBoard).
+inline constexpr char kRunVariable[] = "TERRACE_RUN";
+
+struct RunRow {
+  std::uint32_t process = 0;
+  std::uint32_t managed = 0;                              ///< 0: it could not be managed, 1: it is
+  std::uint64_t resident = 0, unmanaged = 0, stored = 0;  ///< bytes now
+  std::uint64_t peak_resident = 0, peak_managed = 0;      ///< managed: wherever its pages are
+  std::uint64_t faults = 0, zeroed = 0, opened = 0, fetches = 0, rescues = 0;
+  std::uint64_t read = 0, read_ahead = 0, written = 0, left_clean = 0, left_zero = 0;
+  std::uint64_t waiting_ns = 0, longest_ns = 0, room_waits = 0;
+  std::uint64_t stuck = 0, kept = 0, lost = 0, overdue = 0, forks = 0;
+};
+static_assert(std::is_trivially_copyable_v<RunRow>);
+
+struct RunBoard {
+  static constexpr std::uint32_t kRows = 256;
+
+  std::atomic<std::uint32_t> rows;  ///< how many were wanted: later processes have none
+  RunRow row[kRows];
+};
+
+}  // namespace terrace::pages

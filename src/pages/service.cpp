@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/service.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/check.hpp"
+#include "pages/clock.hpp"
+#include "pages/out_of_the_way.hpp"
+#include "terrace/error.hpp"
+
+namespace terrace::pages {
+namespace {
+
+constexpr std::size_t kStack = 256 << 10;
+constexpr std::size_t kLeastParts = 16;
+constexpr std::uint64_t kOverdue = 1'000'000'000;
+
+}  // namespace
+
+Result<std::unique_ptr<Service>> Service::start(std::vector<std::unique_ptr<Store>> stores,
+                                                ServiceOptions options) {
+  check(!stores.empty() && options.workers >= 2, "a service has a store and two workers");
+  auto userfault = Userfault::open(options.ownership, options.leaving);
+  if (!userfault) return userfault.error();
+  std::unique_ptr<Service> service(new Service(std::move(stores), std::move(options), *std::move(userfault)));
+  if (auto prepared = service->prepare(); !prepared) return prepared.error();
+  return service;
+}
+
+Service::Service(std::vector<std::unique_ptr<Store>> stores, ServiceOptions options, Userfault userfault)
+    : options_(std::move(options)),
+      stores_(std::move(stores)),
+      userfault_(std::move(userfault)),
+      table_(options_.most_bytes) {}
+
+Result<void> Service::prepare() {
+  const std::size_t limit_parts = options_.fast_bytes / kPart;
+  if (limit_parts < kLeastParts)
+    return Error{ErrorCode::invalid_argument,
+                 fmt::format("{} of fast memory is too little: ask for at least {}",
+                             readable(Bytes{options_.fast_bytes}), readable(Bytes{kLeastParts * kPart}))};
+  auto victims = make_victims(options_.policy, table_);
+  if (!victims) return victims.error();
+  victims_ = *std::move(victims);
+  // Workers look these up without the lock, so they must never be moved to larger memory.
+  store_views_.reserve(kMostTiers);
+  slot_views_.reserve(kMostTiers);
+  for (const auto& store : stores_) {
+    slots_.push_back(std::make_unique<SlotTable>(store->slots()));
+    store_views_.push_back(store.get());
+    slot_views_.push_back(slots_.back().get());
+  }
+  // A sixteenth is kept free for faults, another one waits in staging for its second chance.
+  parts_of_batch_ = std::clamp<std::size_t>(limit_parts / 32, 1, kPartsOfChunk);
+  reserve_pages_ = std::max(limit_parts / 16, parts_of_batch_) * kPagesOfPart;
+  waiting_batches_ = std::clamp<std::size_t>(limit_parts / 16 / parts_of_batch_, 1, 512);
+  const std::size_t batch_count = waiting_batches_ + 4;
+  staging_ = std::make_unique<Reserved<std::byte>>(batch_count * kChunk, "frames");
+  if (const int cause =
+          userfault_.manage_staging(reinterpret_cast<Address>(staging_->data()), batch_count * kChunk))
+    return Error{ErrorCode::unsupported,
+                 fmt::format("userfaultfd refused memory ({})", std::strerror(cause))};
+  batches_.resize(batch_count);
+  for (std::size_t i = 0; i < batch_count; ++i) {
+    batches_[i].number = static_cast<std::uint16_t>(i);
+    batches_[i].frames = staging_->data() + i * kChunk;
+    free_.push_back(static_cast<std::uint16_t>(i));
+  }
+  pager_ = std::make_unique<Pager>(
+      Pager::Parts{userfault_, table_, *victims_, store_views_, slot_views_, batches_},
+      limit_parts * kPagesOfPart);
+  kick_ = out_of_the_way(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (kick_ < 0) return Error{ErrorCode::unsupported, "no more files can be opened: raise `ulimit -n`"};
+  start_threads();
+  return {};
+}
+
+void Service::start_threads() {
+  for (unsigned i = 0; i <= options_.workers; ++i) {
+    threads_.emplace_back();
+    threads_.back().service = this;
+    threads_.back().evicts = i == options_.workers;
+    start_thread(threads_.back());
+  }
+}
+
+void Service::start_thread(Thread& thread) {
+  thread.stack = std::make_unique<Reserved<std::byte>>(kStack, "a thread's stack");
+  thread.buffer = std::make_unique<Reserved<std::byte>>(kChunk, "a thread's buffer");
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, thread.stack->data(), kStack);
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int cause = pthread_create(&thread.handle, &attributes, run_thread, &thread);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  if (cause != 0) {
+    threads_.pop_back();
+    throw EnvironmentError(
+        fmt::format("no thread could be started ({}): raise `ulimit -u`", std::strerror(cause)),
+        {"", "", 0, cause});
+  }
+}
+
+namespace {
+
+/// A thread that others wait for runs briefly and often: since Linux 6.12 a short slice gets it the processor
+/// sooner. Older kernels ignore the wish.
+void ask_for_short_slices() {
+  struct {
+    std::uint32_t size = 48, policy = SCHED_OTHER;
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t runtime = 100'000, deadline = 0, period = 0;
+  } wish;
+  static_assert(sizeof wish == 48);
+  syscall(SYS_sched_setattr, 0, &wish, 0);
+}
+
+}  // namespace
+
+void* Service::run_thread(void* thread) {
+  ask_for_short_slices();
+  auto& me = *static_cast<Thread*>(thread);
+  me.evicts ? me.service->evict() : me.service->work(me);
+  return nullptr;
+}
+
+Service::~Service() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  idle_.notify_all();
+  room_.notify_all();
+  if (kick_ >= 0) kick();
+  for (Thread& thread : threads_) pthread_join(thread.handle, nullptr);
+  if (kick_ >= 0) close(kick_);
+}
+
+void Service::kick() {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto ignored = ::write(kick_, &one, sizeof one);
+}
+
+void Service::found_present(Address part, PageMask pages, Finder finder) {
+  const std::lock_guard lock(mutex_);
+  finder == Finder::child ? pager_->found_in_child(part, pages) : pager_->found_present(part, pages);
+}
+
+std::size_t Service::take_gone(GoneRanges& to) {
+  const std::lock_guard lock(mutex_);
+  std::copy_n(gone_.begin(), gone_count_, to.begin());
+  return std::exchange(gone_count_, 0);
+}
+
+void Service::discard(Address start, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  madvise(reinterpret_cast<void*>(start), bytes, MADV_DONTNEED);
+  pager_->changed({Event::Kind::removed, start, 0, bytes});
+  pager_->set_cornered(false);
+}
+
+ServiceStatistics Service::statistics() {
+  const std::lock_guard lock(mutex_);
+  ServiceStatistics result = totals_;
+  result.counts = pager_->counts();
+  result.resident_pages = pager_->resident();
+  result.limit_pages = pager_->limit();
+  for (const auto& slots : slots_) result.used_slots += slots->used();
+  result.cornered = pager_->cornered();
+  const std::uint64_t now = now_ns();
+  const auto look = [&](Address address, std::uint64_t since) {
+    if (address != 0 && now - since > kOverdue) result.overdue_address = address;
+  };
+  for (const Thread& thread : threads_) look(thread.busy_with, thread.busy_since_ns);
+  for (const Pending& fault : queue_) look(fault.event.address, fault.since_ns);
+  for (const Pending& fault : delayed_) look(fault.event.address, fault.since_ns);
+  return result;
+}
+
+void Service::each_descriptor(const std::function<void(int)>& visit) const {
+  visit(userfault_.descriptor());
+  visit(kick_);
+  for (const Store* store : store_views_) visit(store->descriptor());
+}
+
+void Service::set_limit(std::size_t bytes) {
+  // What waits in staging is resident, too: below this everything could be there, and faults wait for ever.
+  const std::size_t staged = (waiting_batches_ + 2) * parts_of_batch_;
+  const std::size_t least = kLeastParts + reserve_pages_ / kPagesOfPart + staged;
+  const std::lock_guard lock(mutex_);
+  pager_->set_limit(std::max(bytes / kPart, least) * kPagesOfPart);
+}
+
+std::string Service::loss() {
+  const std::lock_guard lock(mutex_);
+  return loss_;
+}
+
+std::string Service::check_records() {
+  const std::lock_guard lock(mutex_);
+  return pager_->check_records();
+}
+
+}  // namespace terrace::pages

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service runs a pager: threads that answer faults, and one that makes room before it is needed.
+//
+// Of the workers one listens. It answers at once what needs no reading; for a fault that does it passes the
+// ear on to an idle worker and reads on its own, so that nobody waits for a hand-over and the layout's events
+// are always read. With the last worker the fault waits in a queue instead.
+//
+// Where it runs inside somebody else's program all of its memory is its own: stacks, tables and buffers are
+// mappings that the program does not know. Its threads take no signals.
+#pragma once
+
+#include <pthread.h>
+
+#include <array>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "pages/pager.hpp"
+#include "pages/userfault.hpp"
+
+namespace terrace::pages {
+
+struct ServiceOptions {
+  std::size_t fast_bytes = 0;  ///< the most that may be resident
+  std::size_t most_bytes = 0;  ///< the most that may ever be managed
+  std::string policy = "lru";
+  unsigned workers = 4;  ///< at least 2; one fewer can read at once
+  Ownership ownership = Ownership::ours;
+  Userfault::Leaving leaving = Userfault::Leaving::best;
+  /// Called about every 10 ms by the evicting thread without the lock; empty: never.
+  std::function<void()> tick;
+  /// Called once when pages were lost, by a worker, before whoever touches them is ended.
+  std::function<void(const std::string& sentence)> lost;
+};
+
+struct ServiceStatistics {
+  PagerCounts counts;
+  std::uint64_t resident_pages = 0, limit_pages = 0, used_slots = 0;
+  std::uint64_t waiting_ns = 0;  ///< time between a fault's message and its answer, summed
+  std::uint64_t longest_ns = 0;  ///< the longest of them
+  std::uint64_t room_waits = 0;  ///< faults that had to wait for an eviction
+  std::uint64_t read_bytes = 0, written_bytes = 0;
+  bool cornered = false;              ///< slower tiers are full
+  std::uint64_t overdue_address = 0;  ///< a fault that nobody has answered for a second, or 0
+};
+
+class Service {
+ public:
+  /// Fails with one sentence where userfaultfd is refused or the policy unknown. Throws EnvironmentError
+  /// where memory or threads are refused.
+  static Result<std::unique_ptr<Service>> start(std::vector<std::unique_ptr<Store>> stores,
+                                                ServiceOptions options);
+  Service(const Service&) = delete;
+  ~Service();
+
+  const Userfault& userfault() const { return userfault_; }
+  /// Manages this range from now on. Returns 0 or an errno. Takes no lock.
+  int manage(Address start, std::size_t bytes) { return userfault_.manage(start, bytes); }
+  /// Tells what the kernel shows of a range that was in use before it was managed, or of one that a forked
+  /// child has to manage again.
+  enum class Finder { layout, child };
+  void found_present(Address part, PageMask pages, Finder finder = Finder::layout);
+  /// Ranges that the program unmapped or moved since this was called last: what is at the same place now is
+  /// not managed. Returns their number; where they were too many the last one is everything.
+  using GoneRanges = std::array<Range, 64>;
+  std::size_t take_gone(GoneRanges& to);
+  /// Gives up a range of memory of ours: it reads as zeros afterwards.
+  void discard(Address start, std::size_t bytes);
+  ServiceStatistics statistics();
+  /// Returns a sentence about the first page that was lost; empty where none was.
+  std::string loss();
+
+  /// Calls `visit(descriptor)` for every open file that the service depends on.
+  void each_descriptor(const std::function<void(int)>& visit) const;
+
+  /// What may be resident from now on.
+  void set_limit(std::size_t bytes);
+
+  // A fork copies the service's memory, and no thread of it. The process that forks calls the first of these
+  // before, the second afterwards in the parent, and the others in the child, which is to manage its memory
+  // again (manage(), found_present()) after the first of them. Without a store of its own a child keeps
+  // everything resident.
+  //
+  // It calls pause() before all of them: from then on nothing is evicted and no tick runs, so that what it
+  // touches stays resident. One thread at a time is past it. Faults are answered all the while, because a
+  // fork waits for locks of the C library, and whoever holds one of them may wait for a page.
+  void pause();
+  void before_fork();
+  void after_fork_in_parent();
+  Result<void> reopen_in_child();
+  void restart_in_child();
+  void open_store_in_child();
+  /// No child that was forked is left: what was stored for it may be overwritten.
+  void let_slots_go();
+
+  /// Returns the first contradiction in the records; empty where there is none. For tests.
+  std::string check_records();
+
+ private:
+  struct Pending {
+    Event event;
+    std::uint64_t since_ns = 0;
+    bool counted = false;  ///< as one that waited for room
+  };
+  struct Thread {
+    pthread_t handle{};
+    std::unique_ptr<Reserved<std::byte>> stack, buffer;
+    Service* service = nullptr;
+    bool evicts = false;
+    std::uint64_t busy_since_ns = 0;  ///< guarded by the service's lock
+    Address busy_with = 0;
+  };
+
+  Service(std::vector<std::unique_ptr<Store>> stores, ServiceOptions options, Userfault userfault);
+  Result<void> prepare();
+  void start_threads();
+  void start_thread(Thread& thread);
+  static void* run_thread(void* thread);
+
+  void work(Thread& me);
+  bool next_fault(Pending& fault, std::unique_lock<std::mutex>& lock);
+  bool listen(Pending& fault, std::unique_lock<std::mutex>& lock);
+  bool answer_or_pass_on(const Pending& fault, Pending& mine);
+  void retry_delayed();
+  void let_an_event_be_read(std::unique_lock<std::mutex>& lock);
+  void answered(const Pending& fault);
+  void serve(Thread& me, const Pending& fault, std::unique_lock<std::mutex>& lock);
+  int read(const Fetch& fetch, std::byte* to);
+  void tell_loss(const Fetch& fetch, int cause);
+  void delay(Pending fault, Pager::Step step);
+
+  void evict();
+  bool needs_room() const;
+  bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
+  void empty_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
+  void write(Batch& batch);
+  void write_run(Batch& batch, std::size_t first, std::size_t count);
+  void room_was_made();
+  void nothing_can_leave();
+  void take(const Event& event);
+  void note_gone(const Event& event);
+  void kick();
+
+  ServiceOptions options_;
+  std::vector<std::unique_ptr<Store>> stores_;
+  std::vector<Store*> store_views_;
+  std::vector<std::unique_ptr<SlotTable>> slots_;
+  std::vector<SlotTable*> slot_views_;
+  Userfault userfault_;
+  PartTable table_;
+  std::unique_ptr<Victims> victims_;
+  std::unique_ptr<Reserved<std::byte>> staging_;
+  std::vector<Batch> batches_;
+  std::unique_ptr<Pager> pager_;
+  std::size_t parts_of_batch_ = kPartsOfChunk, waiting_batches_ = 1, reserve_pages_ = 0;
+
+  std::mutex mutex_;  // guards all below, the pager, the table, the slots and the batches
+  std::condition_variable idle_, room_, quiet_;
+  std::deque<Pending> queue_;    // faults that need reading, for the next free worker
+  std::deque<Pending> delayed_;  // faults to try again: an event has to be read, or room to be made
+  std::deque<std::uint16_t> lifted_, free_;  // batches
+  unsigned idle_workers_ = 0;
+  bool listening_ = false, stopping_ = false, paused_ = false, evicting_ = false, told_ = false;
+  ServiceStatistics totals_;
+  bool forked_ = false;        // pages may be shared with another process
+  std::size_t fruitless_ = 0;  // parts that could not be lifted, one after the other
+  GoneRanges gone_{};
+  std::size_t gone_count_ = 0;
+  std::string loss_;
+  int kick_ = -1;  // an eventfd that ends the listener's poll
+  std::deque<Thread> threads_;
+};
+
+}  // namespace terrace::pages

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers of the service: how faults are answered (service.hpp).
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "pages/clock.hpp"
+#include "pages/service.hpp"
+
+namespace terrace::pages {
+
+void Service::work(Thread& me) {
+  std::unique_lock lock(mutex_);
+  for (Pending fault; next_fault(fault, lock);) serve(me, fault, lock);
+}
+
+bool Service::next_fault(Pending& fault, std::unique_lock<std::mutex>& lock) {
+  while (!stopping_) {
+    // Somebody must listen before anything else: those who read may be waiting for an event to be read.
+    if (!listening_) {
+      if (!queue_.empty()) idle_.notify_one();
+      return listen(fault, lock);
+    }
+    if (!queue_.empty()) {
+      fault = queue_.front();
+      queue_.pop_front();
+      return true;
+    }
+    ++idle_workers_;
+    idle_.wait(lock);
+    --idle_workers_;
+  }
+  return false;
+}
+
+bool Service::listen(Pending& fault, std::unique_lock<std::mutex>& lock) {
+  listening_ = true;
+  while (!stopping_) {
+    const Event event = userfault_.read();
+    if (event.kind == Event::Kind::missing || event.kind == Event::Kind::write) {
+      if (answer_or_pass_on({event, now_ns()}, fault)) break;
+    } else if (event.kind != Event::Kind::none) {
+      take(event);
+    } else {
+      const std::size_t waiting = delayed_.size();
+      retry_delayed();
+      // Between attempts others get the lock: they make room, or finish what the attempt waits for.
+      pollfd ready[2] = {{userfault_.descriptor(), POLLIN, 0}, {kick_, POLLIN, 0}};
+      lock.unlock();
+      poll(ready, 2, waiting > 0 ? 1 : -1);
+      std::uint64_t ignored;
+      if (ready[1].revents != 0 && ::read(kick_, &ignored, sizeof ignored) < 0) errno = 0;
+      lock.lock();
+    }
+  }
+  listening_ = false;
+  idle_.notify_one();
+  return !stopping_;
+}
+
+/// The memory under management changed.
+void Service::take(const Event& event) {
+  note_gone(event);
+  pager_->changed(event);
+}
+
+void Service::note_gone(const Event& event) {
+  if (event.kind == Event::Kind::removed) return;
+  if (gone_count_ == gone_.size())
+    gone_.back() = {0, ~Address{0}};
+  else
+    gone_[gone_count_++] = {event.address, event.address + event.bytes};
+}
+
+/// Returns true where this worker is to serve the fault itself.
+bool Service::answer_or_pass_on(const Pending& fault, Pending& mine) {
+  Fetch fetch;
+  const PartId id = table_.find(fault.event.address);
+  const bool reads = id != kNoPart && table_[id].state == PartState::idle &&
+                     fault.event.kind == Event::Kind::missing &&
+                     (table_[id].stored & ~table_[id].present & page_bit(fault.event.address)) != 0;
+  if (reads && idle_workers_ > 0) return mine = fault, true;
+  if (reads) {
+    queue_.push_back(fault);
+    return false;
+  }
+  const Pager::Step step = pager_->fault(fault.event, fetch);
+  if (step == Pager::Step::done) {
+    answered(fault);
+  } else {
+    delay(fault, step);
+  }
+  if (needs_room()) room_.notify_one();
+  return false;
+}
+
+void Service::delay(Pending fault, Pager::Step step) {
+  if (step == Pager::Step::full && !std::exchange(fault.counted, true)) ++totals_.room_waits;
+  delayed_.push_back(fault);
+}
+
+void Service::retry_delayed() {
+  for (std::size_t i = delayed_.size(); i > 0; --i) {
+    const Pending fault = delayed_.front();
+    delayed_.pop_front();
+    Pending mine;
+    if (answer_or_pass_on(fault, mine)) {
+      queue_.push_back(mine);
+      idle_.notify_one();
+    }
+  }
+}
+
+void Service::answered(const Pending& fault) {
+  const std::uint64_t took = now_ns() - fault.since_ns;
+  totals_.waiting_ns += took;
+  totals_.longest_ns = std::max(totals_.longest_ns, took);
+}
+
+// Every worker may be here at once, so nobody may be listening: whoever waits for an event also reads. A
+// fault that comes instead is left to the others.
+void Service::let_an_event_be_read(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  sched_yield();
+  lock.lock();
+  const Event event = userfault_.read();
+  if (event.kind == Event::Kind::missing || event.kind == Event::Kind::write) {
+    queue_.push_back({event, now_ns()});
+    idle_.notify_one();
+  } else if (event.kind != Event::Kind::none) {
+    take(event);
+  }
+}
+
+void Service::serve(Thread& me, const Pending& fault, std::unique_lock<std::mutex>& lock) {
+  Fetch fetch;
+  Pager::Step step = pager_->fault(fault.event, fetch);
+  if (needs_room()) room_.notify_one();
+  if (step == Pager::Step::full || step == Pager::Step::again) {
+    delay(fault, step);
+    kick();
+    return;
+  }
+  me.busy_with = fault.event.address;
+  me.busy_since_ns = fault.since_ns;
+  while (step == Pager::Step::fetch) {
+    lock.unlock();
+    const int cause = read(fetch, me.buffer->data());
+    lock.lock();
+    totals_.read_bytes += fetch.count * kPart;
+    if (cause != 0 && fetch.count == 1) tell_loss(fetch, cause);
+    while ((step = pager_->fetched(fetch, me.buffer->data(), cause)) == Pager::Step::again)
+      let_an_event_be_read(lock);
+  }
+  me.busy_with = 0;
+  answered(fault);
+}
+
+int Service::read(const Fetch& fetch, std::byte* to) {
+  Store& store = *store_views_[tier_of(fetch.slot)];
+  const std::uint64_t place = std::uint64_t{index_of(fetch.slot)} * kPart;
+  if (fetch.pages == kAllPages) return store.read(place, to, fetch.count * kPart);
+  int cause = 0;
+  each_run(fetch.pages, [&](std::size_t first, std::size_t count) {
+    cause = store.read(place + first * kPage, to + first * kPage, count * kPage);
+    return cause == 0;
+  });
+  return cause;
+}
+
+// The sentence must be out before the touching thread is ended, so it is told before the pager knows.
+void Service::tell_loss(const Fetch& fetch, int cause) {
+  if (std::exchange(told_, true)) return;
+  const Store& store = *store_views_[tier_of(fetch.slot)];
+  const std::uint64_t place = std::uint64_t{index_of(fetch.slot)} * kPart;
+  loss_ = fmt::format("a page of memory could not be read back from {}{}{} at offset {} ({}): check the disk",
+                      store.name(), store.path().empty() ? "" : ", path ", store.path(), place,
+                      std::strerror(cause));
+  if (options_.lost) options_.lost(loss_);
+}
+
+}  // namespace terrace::pages

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Store holds parts that are not in fast memory: a disk, or memory that is slower.
+//
+// Reads and writes block the calling thread, any number of threads may use a store at once, and none of them
+// allocates memory or throws: a failure is returned as an errno. Offsets, lengths and addresses are multiples
+// of a page.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "pages/geometry.hpp"
+#include "terrace/result.hpp"
+#include "terrace/tier.hpp"
+
+namespace terrace::pages {
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// The tier's spec, and its path where it is a file: for messages.
+  virtual const std::string& name() const noexcept = 0;
+  virtual const std::string& path() const noexcept = 0;
+  virtual std::uint32_t slots() const noexcept = 0;
+
+  /// Each returns 0 or an errno.
+  virtual int read(std::uint64_t offset, std::byte* to, std::size_t bytes) noexcept = 0;
+  virtual int write(std::uint64_t offset, std::span<const iovec> from) noexcept = 0;
+  /// The open file that it uses, or -1.
+  virtual int descriptor() const noexcept { return -1; }
+  /// Opens another store of the same kind for a forked child, which shares this one with its parent and must
+  /// not write to it; nothing where there can be none.
+  virtual std::unique_ptr<Store> for_a_child() const { return nullptr; }
+};
+
+/// The number of slots in this many bytes.
+std::uint32_t slots_in(Bytes capacity);
+std::size_t total(std::span<const iovec> pieces);
+
+/// Opens the store that a spec asks for. The space of a `file:` is taken step by step as parts arrive, in a
+/// file without a name that only this user can read; other kinds are opened as any tier.
+Result<std::unique_ptr<Store>> open_store(const TierSpec& spec);
+/// A store on an open tier, which outlives it.
+std::unique_ptr<Store> store_on(Tier& tier);
+
+}  // namespace terrace::pages

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "terrace/paged_memory.hpp"
+
+#include <gtest/gtest.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <thread>
+
+#include "base/random.hpp"
+#include "pages/geometry.hpp"
+#include "pages/service.hpp"
+#include "support/long_tests.hpp"
+#include "support/tiers.hpp"
+#include "tiers/temporary_folder.hpp"
+
+namespace terrace {
+namespace {
+
+using namespace literals;
+using pages::kPage;
+using pages::kPart;
+
+bool allowed() { return pages::probe_userfault().ok(); }
+#define NEEDS_USERFAULT() \
+  if (!allowed()) GTEST_SKIP() << pages::probe_userfault().error().message
+
+PagedMemoryOptions options(Bytes fast, std::string policy = "lru") {
+  PagedMemoryOptions result;
+  result.fast = fast;
+  result.policy = std::move(policy);
+  return result;
+}
+
+/// Eight times as much memory as may be resident, on slower memory.
+struct Small {
+  explicit Small(const char* spec = "fake:32MiB", std::string policy = "lru")
+      : tier(open_tier(spec).value()), memory(make(std::move(policy))) {}
+
+  PagedMemory make(std::string policy) {
+    Tier* const tiers[] = {tier.get()};
+    return PagedMemory::create(16_MiB, options(2_MiB, std::move(policy)), tiers).value();
+  }
+
+  std::unique_ptr<Tier> tier;
+  PagedMemory memory;
+};
+
+void stress(std::span<std::byte> memory, std::uint64_t seed, int operations,
+            const PagedMemory* whole = nullptr) {
+  std::vector<std::byte> shadow(memory.size());
+  SplitMix random(seed);
+  for (int i = 0; i < operations; ++i) {
+    const std::size_t length = 1 + random.below(random.below(8) == 0 ? 3 * kPart : 300);
+    const std::size_t at = random.below(memory.size() - length);
+    switch (random.below(8)) {
+      case 0:
+      case 1:
+      case 2: {
+        const auto value = static_cast<int>(random.below(256));
+        std::memset(&memory[at], value, length);
+        std::memset(&shadow[at], value, length);
+        break;
+      }
+      case 3:
+        if (whole != nullptr && random.below(8) == 0) {
+          const std::size_t first = at / kPage * kPage, bytes = (length + kPage) / kPage * kPage;
+          if (first + bytes > memory.size()) break;
+          const_cast<PagedMemory*>(whole)->discard(first, Bytes{bytes});
+          std::memset(&shadow[first], 0, bytes);
+          break;
+        }
+        [[fallthrough]];
+      default:
+        ASSERT_EQ(std::memcmp(&memory[at], &shadow[at], length), 0) << "operation " << i << " at " << at;
+    }
+  }
+  ASSERT_EQ(std::memcmp(memory.data(), shadow.data(), memory.size()), 0);
+}
+
+class Policies : public ::testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(All, Policies, ::testing::ValuesIn(paged_memory_policies()),
+                         [](const auto& policy) { return policy.param == "lru" ? "lru" : "first_touch"; });
+
+TEST_P(Policies, GiveBackWhatWasWritten) {
+  NEEDS_USERFAULT();
+  Small small("fake:32MiB", std::string(GetParam()));
+  stress(small.memory.as<std::byte>(), 1, few_or_all(4000, 400000), &small.memory);
+  const PagedMemoryStatistics done = small.memory.statistics();
+  EXPECT_GT(done.fetches, 100U);
+  EXPECT_GT(done.written.count, 0U);
+  EXPECT_LE(done.resident, done.limit);
+  EXPECT_EQ(small.memory.failure(), "");
+}
+
+TEST(PagedMemory, ServesManyThreadsFromADisk) {
+  NEEDS_USERFAULT();
+  const TemporaryFolder folder;
+  PagedMemoryOptions wanted = options(4_MiB);
+  wanted.slow = {"file:" + folder.path().native() + ":64MiB,buffered"};
+  const auto memory = PagedMemory::create(32_MiB, wanted).value();
+  const std::span<std::byte> all = memory.as<std::byte>();
+  std::vector<std::thread> threads;
+  const std::size_t share = all.size() / 4;
+  for (std::size_t i = 0; i < 4; ++i)
+    threads.emplace_back([=] { stress(all.subspan(i * share, share), i, few_or_all(500, 50000)); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(folder.empty()) << "spilled memory has no name";
+  EXPECT_GT(memory.statistics().fetches, 0U);
+}
+
+TEST(PagedMemory, ReadsAheadInASweep) {
+  NEEDS_USERFAULT();
+  PagedMemoryOptions wanted = options(16_MiB);
+  wanted.slow = {"dram:64MiB"};
+  const auto memory = PagedMemory::create(48_MiB, wanted).value();
+  const auto numbers = memory.as<std::uint64_t>();
+  for (std::size_t i = 0; i < numbers.size(); i += 61) numbers[i] = i;
+  for (int sweep = 0; sweep < 2; ++sweep) {
+    for (std::size_t i = 0; i < numbers.size(); i += 61) ASSERT_EQ(numbers[i], i);
+  }
+  const PagedMemoryStatistics done = memory.statistics();
+  EXPECT_GT(done.read_ahead.count, done.read.count / 4);
+  EXPECT_GT(done.left_clean.count, 0U) << "what was only read leaves without being written";
+}
+
+TEST(PagedMemory, ZerosAreNeverWritten) {
+  NEEDS_USERFAULT();
+  Small small;
+  const auto bytes = small.memory.as<std::byte>();
+  for (std::size_t i = 0; i < bytes.size(); i += kPage) ASSERT_EQ(bytes[i], std::byte{0});
+  const PagedMemoryStatistics done = small.memory.statistics();
+  EXPECT_EQ(done.written.count, 0U);
+  EXPECT_GT(done.left_zero.count, 0U);
+}
+
+TEST(PagedMemory, SystemCallsReachAbsentPages) {
+  NEEDS_USERFAULT();
+  Small small;
+  const auto bytes = small.memory.as<std::byte>();
+  std::memset(bytes.data(), 7, bytes.size());
+  int pipe_ends[2];
+  ASSERT_EQ(pipe(pipe_ends), 0);
+  ASSERT_EQ(write(pipe_ends[1], &bytes[5], 100), 100);  // page 0 left long ago
+  ASSERT_EQ(read(pipe_ends[0], &bytes[300000], 100), 100);
+  EXPECT_EQ(bytes[300099], std::byte{7});
+  close(pipe_ends[0]);
+  close(pipe_ends[1]);
+}
+
+TEST(PagedMemory, AFullTierKeepsPagesResident) {
+  NEEDS_USERFAULT();
+  Small small("fake:4MiB");
+  stress(small.memory.as<std::byte>(), 3, 1500);
+  const PagedMemoryStatistics done = small.memory.statistics();
+  EXPECT_GT(done.resident, done.limit);
+  EXPECT_EQ(small.memory.failure(), "");
+}
+
+TEST(PagedMemory, ATierThatRefusesWritesKeepsPagesResident) {
+  NEEDS_USERFAULT();
+  for (const auto fault : {FakeTier::Fault::no_space, FakeTier::Fault::io_error}) {
+    Small small("fake:32MiB,blocks,block=4KiB");
+    for (std::uint64_t n = 1; n <= 40; n += 3) as_fake(*small.tier).fail(n, fault, Access::write);
+    stress(small.memory.as<std::byte>(), 4, 1500);
+    EXPECT_EQ(small.memory.failure(), "");
+  }
+}
+
+sigjmp_buf before_touch;
+void on_bus_error(int) { siglongjmp(before_touch, 1); }
+
+TEST(PagedMemory, ALostPageEndsWhoeverTouchesItAndIsNamed) {
+  NEEDS_USERFAULT();
+  Small small("fake:32MiB,blocks,block=4KiB");
+  const auto bytes = small.memory.as<std::byte>();
+  std::memset(bytes.data(), 9, bytes.size());
+  struct sigaction action {
+  }, before{};
+  action.sa_handler = on_bus_error;
+  sigaction(SIGBUS, &action, &before);
+  as_fake(*small.tier).fail_randomly(1, FakeTier::Fault::io_error, 1);
+  volatile bool ended = true;
+  if (sigsetjmp(before_touch, 1) == 0) {
+    [[maybe_unused]] volatile std::byte touched = bytes[0];
+    ended = false;
+  }
+  sigaction(SIGBUS, &before, nullptr);
+  EXPECT_TRUE(ended);
+  EXPECT_NE(small.memory.failure().find("fake:32MiB"), std::string::npos) << small.memory.failure();
+  EXPECT_NE(small.memory.failure().find("offset"), std::string::npos) << small.memory.failure();
+}
+
+TEST(PagedMemory, WorksWhereTheKernelCannotMovePages) {
+  NEEDS_USERFAULT();
+  const auto tier = open_tier("fake:32MiB").value();
+  std::vector<std::unique_ptr<pages::Store>> stores;
+  stores.push_back(pages::store_on(*tier));
+  pages::ServiceOptions wanted;
+  wanted.fast_bytes = 2 << 20;
+  wanted.most_bytes = 16 << 20;
+  wanted.leaving = pages::Userfault::Leaving::copied;
+  const Mapping memory = map_anonymous(16_MiB, "a test's memory");
+  const auto service = pages::Service::start(std::move(stores), wanted).value();
+  ASSERT_EQ(service->manage(reinterpret_cast<pages::Address>(memory.data()), memory.size()), 0);
+  stress(memory.bytes(), 5, 700);
+  EXPECT_GT(service->statistics().counts.fetch_faults, 10U);
+  EXPECT_EQ(service->check_records(), "");
+}
+
+TEST(PagedMemory, RefusesWhatItCannotDoWithASentence) {
+  NEEDS_USERFAULT();
+  PagedMemoryOptions wanted = options(64_KiB);
+  wanted.slow = {"dram:4MiB"};
+  EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("at least 1.00 MiB"), std::string::npos);
+  wanted.fast = 2_MiB;
+  wanted.policy = "best";
+  EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("lru, first-touch"), std::string::npos);
+  wanted.slow = {"file:/proc/nowhere/x:1GiB"};
+  EXPECT_FALSE(PagedMemory::create(8_MiB, wanted).ok());
+}
+
+}  // namespace
+}  // namespace terrace

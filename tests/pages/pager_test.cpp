@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pages/pager.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <unordered_set>
+
+#include "model.hpp"
+#include "support/long_tests.hpp"
+
+namespace terrace::pages {
+namespace {
+
+using Path = std::vector<Action>;
+
+std::string text_of(const Path& path) {
+  static const char* const names[] = {"read0",   "write0",     "write1",    "discard0", "zap",
+                                      "replace", "listen",     "disk_read", "deliver",  "lift",
+                                      "plan",    "disk_write", "disk_full", "conclude", "fork"};
+  std::string text;
+  for (const Action action : path) text += std::string(names[static_cast<int>(action)]) + " ";
+  return text;
+}
+
+// Visits every state that a path of at most `depth` actions leads to, and from each lets things come to rest.
+TEST(PagerModel, KeepsItsPromisesInEveryReachableState) {
+  const std::size_t depth = few_or_all<std::size_t>(8, 14);
+  std::unordered_set<std::string> seen{World().key()};
+  std::deque<Path> open{{}};
+  std::size_t rested = 0;
+  while (!open.empty()) {
+    const Path path = open.front();
+    open.pop_front();
+    std::unique_ptr<World> world_here;
+    for (int next = 0; next < static_cast<int>(Action::last); ++next) {
+      if (!world_here) {
+        world_here = std::make_unique<World>();
+        for (const Action action : path) world_here->act(action);
+      }
+      const std::string before = world_here->key();
+      const bool possible = world_here->act(static_cast<Action>(next));
+      // An attempt that changed nothing leaves the world to the next one.
+      if (!possible && world_here->key() == before) continue;
+      const auto taken = std::move(world_here);
+      World& world = *taken;
+      if (!possible) continue;
+      Path longer = path;
+      longer.push_back(static_cast<Action>(next));
+      ASSERT_EQ(world.wrong, "") << text_of(longer);
+      if (!seen.insert(world.key()).second) continue;
+      if (longer.size() < depth) open.push_back(longer);
+      world.finish();
+      ++rested;
+      ASSERT_EQ(world.wrong, "") << text_of(longer) << "and then at rest";
+    }
+  }
+  EXPECT_GT(rested, 1000U);
+  RecordProperty("states", static_cast<int>(seen.size()));
+}
+
+}  // namespace
+}  // namespace terrace::pages

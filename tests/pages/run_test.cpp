@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// `terrace run` on programs that do not know of it. This test program is also the programs it runs.
+#include "run_programs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/child_process.hpp"
+#include "pages/userfault.hpp"
+#include "support/long_tests.hpp"
+#include "tiers/temporary_folder.hpp"
+
+namespace terrace {
+namespace {
+
+constexpr char kVariable[] = "TERRACE_TEST_PROGRAM";
+
+__attribute__((constructor)) void become_a_program() {
+  if (const char* const what = std::getenv(kVariable)) {
+    const int code = test::run_program(what);
+    std::exit(code);
+  }
+}
+
+ChildOutcome run(std::vector<std::string> command) { return run_child(command, "").value(); }
+
+class Run : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!std::filesystem::exists(std::filesystem::path(TERRACE_PROGRAM).parent_path() / "libterrace-run.so"))
+      GTEST_SKIP() << "this build has no library to load";
+    const auto features = pages::probe_userfault();
+    if (!features || !features->moves) GTEST_SKIP() << "the kernel or its settings do not allow it";
+  }
+
+  std::vector<std::string> under(const char* fast, std::vector<std::string> command) const {
+    std::vector<std::string> all{
+        TERRACE_PROGRAM,      "run", "--fast", fast, "--slow", folder_.path(), "--json",
+        folder_ / "run.json", "--"};
+    all.insert(all.end(), command.begin(), command.end());
+    return all;
+  }
+  /// env is the one that becomes the program, so it must name this one.
+  static std::vector<std::string> itself(const std::string& what) {
+    return {"/usr/bin/env", std::string(kVariable) + "=" + what,
+            std::filesystem::canonical("/proc/self/exe")};
+  }
+  nlohmann::json report() const { return nlohmann::json::parse(std::ifstream(folder_ / "run.json")); }
+  std::uint64_t total(const char* key) const {
+    std::uint64_t sum = 0;
+    const nlohmann::json all = report();
+    for (const auto& process : all.at("processes")) sum += process.at(key).get<std::uint64_t>();
+    return sum;
+  }
+
+  const TemporaryFolder folder_;
+};
+
+TEST_F(Run, MemoryCallsGiveWhatTheyGiveWithoutUs) {
+  const int operations = few_or_all(1500, 1000000);
+  for (const int seed : long_tests() ? std::vector{1, 2, 3} : std::vector{1}) {
+    const std::string what = "calls:" + std::to_string(seed) + ":" + std::to_string(operations);
+    const ChildOutcome plain = run(itself(what)), ours = run(under("12MiB", itself(what)));
+    EXPECT_EQ(ours.code, 0) << ours.err;
+    ASSERT_EQ(ours.out, plain.out) << ours.err;
+    EXPECT_NE(plain.out.find("end "), std::string::npos);
+    EXPECT_GT(total("fetches"), 100U) << "the memory did not fit";
+  }
+}
+
+TEST_F(Run, AForkedChildReadsTheRightBytes) {
+  const ChildOutcome ours = run(under("12MiB", itself("fork")));
+  EXPECT_EQ(ours.out, "child right, parent right\n") << ours.err;
+  EXPECT_EQ(report().at("processes").size(), 3U) << "env, what it became, and the child";
+  EXPECT_GT(total("fetches"), 100U);
+}
+
+TEST_F(Run, AProgramMayCloseAllDescriptors) {
+  const ChildOutcome ours = run(under("12MiB", itself("closing")));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+  EXPECT_GT(total("fetches"), 10U);
+}
+
+TEST_F(Run, AProgramMayCopyDescriptorsOntoOthers) {
+  const ChildOutcome plain = run(itself("copying")), ours = run(under("12MiB", itself("copying")));
+  EXPECT_EQ(plain.out, "wrong: 0, file: 0, itself: 1 999\n-1 1\n");
+  EXPECT_EQ(ours.out, plain.out) << ours.err;
+  EXPECT_GT(total("fetches"), 10U);
+}
+
+TEST_F(Run, AProgramWithManyArenasForks) {
+  const ChildOutcome ours = run(under("12MiB", itself("arenas")));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+}
+
+TEST_F(Run, AProgramForksWhileItsThreadsAllocate) {
+  const std::string what = "forking:" + std::to_string(few_or_all(8, 500));
+  const ChildOutcome ours = run(under("24MiB", itself(what)));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+  EXPECT_GT(total("fetches"), 100U) << "the memory did not fit";
+}
+
+TEST_F(Run, MemoryThatComesBackAtTheSamePlaceIsManaged) {
+  const ChildOutcome ours = run(under("12MiB", itself("reusing")));
+  EXPECT_EQ(ours.out, "same place: 1, wrong: 0\n") << ours.err;
+  EXPECT_GT(total("fetches"), 10U) << "the second block did not fit either";
+}
+
+TEST_F(Run, AProgramsDescriptorsHaveTheNumbersTheyWouldHave) {
+  const ChildOutcome ours = run(under("12MiB", itself("numbering")));
+  EXPECT_EQ(ours.out, "other numbers: 0\n") << ours.err;
+}
+
+TEST_F(Run, ThreadsShareTheirMemory) {
+  const ChildOutcome ours = run(under("16MiB", itself("threads")));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+  EXPECT_GT(total("fetches"), 10U);
+}
+
+TEST_F(Run, PassesOnTheExitStatusAndLeavesNothingBehind) {
+  const ChildOutcome ours = run(under("12MiB", itself("exit7")));
+  EXPECT_EQ(ours.code, 7);
+  EXPECT_NE(ours.err.find("everything fitted"), std::string::npos) << ours.err;
+  const auto entries = std::filesystem::directory_iterator(folder_.path());
+  EXPECT_EQ(std::distance(entries, std::filesystem::directory_iterator()), 1) << "only the report";
+  EXPECT_EQ(run(under("12MiB", {"/bin/sh", "-c", "kill -9 $$"})).code, 137);
+}
+
+TEST_F(Run, SortsAFileLargerThanItsMemory) {
+  {
+    std::ofstream file(folder_ / "lines");
+    SplitMix random(3);
+    for (int i = 0; i < 200000; ++i) file << random.next() << "\n";
+  }
+  const std::vector<std::string> sort{"sort", "-S", "64M", "--parallel=2", folder_ / "lines"};
+  const ChildOutcome plain = run(sort), ours = run(under("10MiB", sort));
+  EXPECT_EQ(ours.out == plain.out, true) << ours.err;
+  EXPECT_GT(total("fetches"), 10U);
+}
+
+TEST_F(Run, RefusesWhatItCannotRunWithASentence) {
+  const auto sentence = [&](std::vector<std::string> command) {
+    const ChildOutcome outcome = run(std::move(command));
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    return outcome.err;
+  };
+  EXPECT_NE(sentence(under("12MiB", {"/nowhere/at-all"})).find("no program"), std::string::npos);
+  EXPECT_NE(sentence(under("1KiB", {"ls"})).find("--fast"), std::string::npos);
+  EXPECT_NE(sentence({TERRACE_PROGRAM, "run", "--slow", "/nowhere", "--", "ls"}).find("/nowhere"),
+            std::string::npos);
+  if (std::filesystem::exists("/usr/sbin/ldconfig")) {
+    EXPECT_NE(sentence(under("12MiB", {"/usr/sbin/ldconfig"})).find("statically"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace terrace

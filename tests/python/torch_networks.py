@@ -1,0 +1,216 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of torchvision and our own, each traced and trained by fit beside PyTorch alone, bit for bit.
+
+    python3 tests/python/torch_networks.py -o docs/results/torch_networks.md [NAME...]
+
+writes the table. Every network has a process of its own. It is given half of what its step takes, or the next tenth
+more where one operation alone needs more than half.
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(FOLDER, "..", "torch"))
+
+import torch
+
+TORCHVISION = """alexnet convnext_tiny densenet121 densenet169 efficientnet_b0 efficientnet_b1 efficientnet_v2_s googlenet
+inception_v3 mnasnet0_5 mnasnet1_0 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small regnet_x_400mf regnet_x_800mf
+regnet_y_400mf regnet_y_800mf resnet18 resnet34 resnet50 resnet101 resnext50_32x4d shufflenet_v2_x0_5 shufflenet_v2_x1_0
+shufflenet_v2_x1_5 squeezenet1_0 squeezenet1_1 swin_t swin_v2_t vgg11 vgg11_bn vgg13 vgg16 vit_b_16 vit_b_32
+wide_resnet50_2 r3d_18 mc3_18 mvit_v1_b""".split()
+OURS = ["gpt2", "bert", "lstm"]
+SIDES = {"inception_v3": 299, "vit_b_16": 224, "vit_b_32": 224}
+STEPS = 2
+SECONDS = 600  # one network may take so long
+
+
+def first_of(output):
+    return output[0] if isinstance(output, tuple) else output
+
+
+def image_loss(output, target):
+    return torch.nn.functional.cross_entropy(first_of(output), target)
+
+
+def token_loss(output, target):
+    return torch.nn.functional.cross_entropy(output.reshape(-1, output.shape[-1]), target.reshape(-1))
+
+
+def network(name):
+    """(model, inputs, target, loss), always the same."""
+    torch.manual_seed(1)
+    if name in OURS:
+        from models import Bert, Gpt2, Lstm
+
+        made = {"gpt2": lambda: Gpt2(50, 64, 64, 2, 4, dropout=0.1), "bert": lambda: Bert(50, 64, 64, 2, 4, 128),
+                "lstm": lambda: Lstm(50, 64, 2, dropout=0.2)}[name]()  # fmt: skip
+        tokens, target = (torch.randint(0, 50, (4, 48)) for _ in range(2))
+        return made.train(), tokens, target, token_loss
+    import torchvision
+
+    model = torchvision.models.get_model(name).train()
+    return model, images(name), torch.randint(0, 1000 if "_18" not in name else 400, (2,)), image_loss
+
+
+def images(name):
+    if name in ("r3d_18", "mc3_18"):
+        return torch.randn(2, 3, 8, 32, 32)
+    if name.startswith("mvit"):
+        return torch.randn(2, 3, 16, 224, 224)
+    side = SIDES.get(name, 64)
+    return torch.randn(2, 3, side, side)
+
+
+def trained(model, x, y, loss_of):
+    """Losses of the steps, gradients of the last one, and the state after it."""
+    optimizer, losses = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9), []
+    for number in range(STEPS):
+        torch.manual_seed(number)
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_of(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses, [parameter.grad for parameter in model.parameters()], list(model.state_dict().values())
+
+
+def same(left, right):
+    return len(left) == len(right) and all(
+        (a is None and b is None) or (a is not None and b is not None and torch.equal(a, b)) for a, b in zip(left, right)
+    )
+
+
+def fitted_run(name, memory, planner, options):
+    """What trained() gives of the fitted network, and its report."""
+    import terrace.torch
+
+    model, x, y, loss_of = network(name)
+    terrace.torch.fit(model, memory, planner=planner, verbose=False, **options)
+    results = trained(model, x, y, loss_of)
+    report = terrace.torch.report(model)
+    terrace.torch.unfit(model)
+    return results, report
+
+
+def row_of(name, planner="best", share=50, **options):
+    """One row of the table. In less than the least, a share that is a tenth larger is tried."""
+    import terrace
+
+    row = {"name": name, "kernels": kernels_of(name)}
+    while True:
+        try:
+            results, report = fitted_run(name, f"{share}%", planner, options)
+            break
+        except terrace.NoRoom:
+            if share >= 100:
+                raise
+            share += 10
+    facts = report["facts"] or {}
+    row |= {"way": report["way"], "why": facts.get("why", ""), "share": share, "unordered": facts.get("unordered", {})}
+    row |= {"peak": facts.get("peak_bytes", 0), "slowdown": facts.get("slowdown", 1.0), "disk": facts.get("slow_bytes", 0)}
+    model, x, y, loss_of = network(name)
+    plain = trained(model, x, y, loss_of)
+    row["same"] = [results[0] == plain[0], same(results[1], plain[1]), same(results[2], plain[2])]
+    return row
+
+
+def kernels_of(name):
+    """Of the traced step with its optimizer, or why it cannot be traced."""
+    import terrace.torch
+
+    model, x, y, loss_of = network(name)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    try:
+        return len(terrace.torch.trace(model, (x, y), loss_of, optimizer).kernels)
+    except terrace.torch.NotCapturable as why:
+        return str(why)
+
+
+def measured(name, deterministic):
+    """The row, made by a process of its own."""
+    command = [sys.executable, "-B", os.path.abspath(__file__), "--one", name] + ["--deterministic"] * deterministic
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+        return json.loads(done.stdout.splitlines()[-1])
+    except (subprocess.TimeoutExpired, IndexError, ValueError):
+        last = (done.stderr.strip().splitlines() or ["no answer"])[-1] if "done" in locals() else f"not done in {SECONDS} s"
+        return {"name": name, "failed": last}
+
+
+def whole_row(name):
+    row = measured(name, False)
+    if row.get("unordered") and not all(row["same"]):
+        row["deterministic"] = measured(name, True).get("same", [False])
+    return row
+
+
+def line_of(row):
+    if "failed" in row:
+        return f"| {row['name']} | | failed: {row['failed']} | | | | | |"
+    kernels = row["kernels"] if isinstance(row["kernels"], int) else "refused"
+    way = row["way"] + (f": {row['why']}" if row["why"] else "")
+    equal = ["yes" if each else "no" for each in row["same"]]
+    if "deterministic" in row:
+        fixed = "yes" if all(row["deterministic"]) else "no"
+        equal = [each if each == "yes" else f"no; with deterministic algorithms {fixed}" for each in equal]
+    unordered = ", ".join(f"{name} x {count}" for name, count in row["unordered"].items())
+    memory = f"{row['share']}% of {row['peak'] / 2**20:.0f} MiB"
+    return f"| {row['name']} | {kernels} | {way} | {memory} | {' | '.join(equal)} | {unordered} |"
+
+
+HEAD = """# Networks in half of their memory
+
+`{command}` on {date}, PyTorch {torch}, {threads} threads, commit {commit}: each network trained for {steps} steps by
+`terrace.torch.fit` beside PyTorch alone, from the same seeds, on small batches. It is given half of what its step takes beside
+weights, gradients and momentum, or the next tenth more where one operation alone needs more than half. Kernels are those of the traced
+step with its optimizer. The last column names kernels that PyTorch itself does not run in a fixed order; where they
+gave other bits, the network was trained again with `torch.use_deterministic_algorithms(True)`.
+
+{counts}
+
+| network | kernels traced | way | memory | losses | gradients | weights | not deterministic |
+|---|---|---|---|---|---|---|---|
+"""
+
+
+def table_of(rows, command):
+    done = [row for row in rows if "failed" not in row]
+    captured = sum(row["way"] == "capture" for row in done)
+    equal = sum(all(row["same"]) or all(row.get("deterministic", [False])) for row in done)
+    counts = (f"{len(rows)} networks: {captured} captured, {len(done) - captured} by hooks, {len(rows) - len(done)} failed; "
+              f"{equal} equal to the bit.")
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, cwd=FOLDER).stdout.strip()
+    head = HEAD.format(command=command, date=time.strftime("%Y-%m-%d"), torch=torch.__version__, threads=torch.get_num_threads(),
+                       commit=commit, steps=STEPS, counts=counts)  # fmt: skip
+    return head + "\n".join(line_of(row) for row in rows) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument("-o", "--output", help="file of the table")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--deterministic", action="store_true", help="run PyTorch with deterministic algorithms")
+    options = parser.parse_args()
+    if options.deterministic:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    if options.one:
+        print(json.dumps(row_of(options.one)))
+        return
+    rows = []
+    for name in options.names or [*TORCHVISION, *OURS]:
+        rows.append(whole_row(name))
+        print(line_of(rows[-1]), flush=True)
+        if options.output:
+            with open(options.output, "w", encoding="utf-8") as file:
+                file.write(table_of(rows, f"python3 tests/python/torch_networks.py -o {options.output}"))
+
+
+if __name__ == "__main__":
+    main()
