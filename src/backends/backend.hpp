@@ -51,7 +51,7 @@ class Backend {
 
   /// Whether `instantiate` has something for such a kernel.
   virtual bool can_run(const Kernel& kernel) const = 0;
-  /// Of what computes: times that were measured hold for one version.
+  /// Returns the version of what computes: measured times hold for one version.
   virtual std::string version() const = 0;
   /// Whether kernels that differ in this attribute alone may take different times.
   virtual bool changes_time(std::string_view /*attribute*/) const { return true; }

@@ -25,7 +25,7 @@ float usual_rate(const Graph& graph) {
   return 1e-2F;
 }
 
-/// Of a graph file's first input: by custom, how many samples a step takes.
+/// Returns the first extent of a graph file's first input: by custom, how many samples a step takes.
 std::int64_t leading_extent(const Graph& graph) {
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.kind == TensorKind::input && tensor.shape.rank() > 0) return tensor.shape[0];

@@ -24,7 +24,7 @@ struct MemoryUse {
   std::vector<std::vector<std::uint32_t>> of_kernel;  ///< the tensors it uses, each once
 
   explicit MemoryUse(const Graph& graph);
-  /// Of the same kernels run backwards in time: the last is at position 0.
+  /// Returns the use of the same kernels run backwards in time: the last is at position 0.
   MemoryUse reversed() const;
 };
 

@@ -15,7 +15,7 @@ bool has_room(const Graph& graph, const Kernel& kernel, std::uint32_t variant) {
   return kernel.variants[variant].workspace <= graph[kernel.workspace].bytes;
 }
 
-/// Of the variants that a rule admits.
+/// Returns the fastest of the variants that a rule admits.
 template <class Admits>
 std::optional<std::uint32_t> fastest(const Graph& graph, const Profile& profile, KernelId id, Admits admits) {
   const auto& times = profile.kernels[id.index].variants;

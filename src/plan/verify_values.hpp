@@ -29,7 +29,7 @@ class Values {
     }
   }
 
-  /// Of the kernel's inputs, in their order.
+  /// Returns the values of the kernel's inputs, in their order.
   std::span<const ValueNumber> read_by(KernelId kernel) const {
     return {numbers_.data() + first_[kernel.index], graph_[kernel].inputs.size()};
   }

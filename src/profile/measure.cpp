@@ -149,7 +149,7 @@ Profile assembled(const Graph& graph, const Machine& machine, const Subjects& su
       if (!variants[i].fits) continue;
       std::vector<PlacedTime> places = elsewhere.times(variants[i].key);
       places.insert(places.begin(), times.at(variants[i].key));
-      // Of a workspace that the variant does not need.
+      // A variant that needs no workspace was timed without that operand: it counts as being in tier 0.
       for (PlacedTime& placed : places) placed.tiers.resize(operands, TierId{0});
       profile.kernels[k].variants[i] = std::move(places);
     }

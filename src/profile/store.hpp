@@ -34,13 +34,13 @@ class ProfileStore {
   /// What the user should know about opening it; mostly empty.
   const std::string& note() const { return note_; }
 
-  /// With all operands in tier 0; `tiers` is left empty. What cannot be a time is not found.
+  /// Finds the time with all operands in tier 0; `tiers` is left empty. What cannot be a time is not found.
   std::optional<PlacedTime> find(std::string_view kernel, std::string_view compute) const;
   /// Replaces what was there. After it, and after a crash in the middle of it, the file is whole.
   void save(std::string_view kernel, std::string_view compute, const PlacedTime& time);
 
-  /// With operands elsewhere, in a placement named by any text; `tiers` is left empty. Without samples: it
-  /// was left out, since time was up. What can be neither is not found.
+  /// Finds the time with operands elsewhere, in a placement named by any text; `tiers` is left empty. A time
+  /// without samples was left out, since time was up. What can be neither is not found.
   std::optional<PlacedTime> find_placed(std::string_view kernel, std::string_view compute,
                                         std::string_view placement) const;
   /// All of them or none, by the names of their placements. Replaces what was there.

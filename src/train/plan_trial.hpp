@@ -45,7 +45,7 @@ class PlanTrial {
     const std::vector<Bytes>& budget;
     const std::string& planner;     ///< as make_plan takes it
     const VerifiedPlan& predicted;  ///< what it made of these
-    /// Of training: a trial that takes more would end undecided, and is not begun.
+    /// The steps of training: a trial that takes more would end undecided, and is not begun.
     std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
     std::string compute = {};          ///< what computes: compute_key
     std::filesystem::path store = {};  ///< of decisions; empty: none is kept
