@@ -25,7 +25,7 @@ Pattern pattern_of(const StepView& view, TensorId tensor) {
   return pattern;
 }
 
-/// Reading and writing the unit's tensors in its backing tier.
+/// Sets how long each touch takes to read and write the unit's tensors in its backing tier.
 void time_touches(const StepView& view, Units& units, std::uint32_t u) {
   Unit& unit = units.all[u];
   if (!unit.backing_tier) return;
@@ -142,7 +142,8 @@ class Grouper {
     }
   }
 
-  /// The nearest slower tier for what is used most; a tier takes no more than it could hold of all at once.
+  /// Gives the most used units the nearest slower tier; a tier takes no more units than it could hold all at
+  /// once.
   void choose_backing_tiers() {
     const Machine& machine = view_.request.machine;
     std::vector<std::uint32_t> order(units_.all.size());

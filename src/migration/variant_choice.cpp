@@ -73,7 +73,8 @@ void VariantChoice::restore(Plan& plan) const {
     auto* run = std::get_if<Run>(&instruction);
     if (run == nullptr || chosen_[run->kernel.index] == kAny) continue;
     run->variant = chosen_[run->kernel.index];
-    // The tier of a workspace that it does not need.
+    // The plan names a tier for every operand of the graph, also for a workspace that this variant does not
+    // need.
     run->tiers.resize(operand_count(asked_.graph[run->kernel]), TierId{0});
   }
 }
