@@ -50,7 +50,7 @@ Result<Machine> machine_of(const WorkloadRequest& request);
 /// Compiles or schedules the graph for a machine. Fails with one sentence where a kernel is unknown.
 /// pre: machine_of(request) gave the machine
 Result<Workload> prepare(const WorkloadRequest& request, Machine machine);
-/// The same on the machine that the request names; fails as machine_of does, too.
+/// Prepares the graph for the machine that the request names; fails as machine_of does, too.
 Result<Workload> prepare(const WorkloadRequest& request);
 
 /// A workload for which a plan exists in so much fast memory: as it is where one does already, else with
