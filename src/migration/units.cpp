@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/operand_tensors.hpp"
 #include "plan/region_size.hpp"
 
 namespace terrace::migration {
@@ -34,14 +35,11 @@ void time_touches(const StepView& view, Units& units, std::uint32_t u) {
     if (touch.kernel == view.kernels()) continue;
     const Kernel& kernel = view.request.graph.kernels[touch.kernel];
     std::size_t operand = 0;
-    const auto add = [&](TensorId tensor) {
+    for_each_operand_tensor(kernel, [&](TensorId tensor) {
       if (units.of[tensor.index] == u)
         touch.slow += view.clock.access({touch.kernel}, operand, *unit.backing_tier);
       ++operand;
-    };
-    for (const auto* operands : {&kernel.inputs, &kernel.outputs})
-      for (const Operand& one : *operands) add(one.tensor);
-    if (kernel.workspace) add(kernel.workspace);
+    });
   }
 }
 
@@ -87,12 +85,10 @@ class Grouper {
 
   void count_accesses() {
     for (std::uint32_t k = 0; k < view_.kernels(); ++k) {
-      const Kernel& kernel = graph_.kernels[k];
       std::size_t operand = 0;
-      for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-        for (const Operand& one : *operands) accesses_[one.tensor.index] += sweeps(view_, {k}, operand++);
-      }
-      if (kernel.workspace) accesses_[kernel.workspace.index] += sweeps(view_, {k}, operand);
+      for_each_operand_tensor(graph_.kernels[k], [&](TensorId tensor) {
+        accesses_[tensor.index] += sweeps(view_, {k}, operand++);
+      });
     }
   }
 
