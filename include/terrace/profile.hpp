@@ -67,12 +67,13 @@ Accesses accesses(const Graph& graph, const Profile& profile, KernelId kernel, s
 /// instead. pre: a valid graph and machine
 Profile estimate(const Graph& graph, const Machine& machine);
 
-/// How much of what a kernel touches, from 0 to 1, the kernel before it in the graph's order has not: what is
-/// not in a cache when it starts. A caller that reorders kernels accepts the share of the graph's order.
+/// Returns how much of what a kernel touches, from 0 to 1, the kernel before it in the graph's order has not:
+/// what is not in a cache when it starts. A caller that reorders kernels accepts the share of the graph's
+/// order.
 double cold_share(const Graph& graph, KernelId kernel);
 
-/// What a kernel takes within a step: warm for what the kernel before it touched, cold for the rest. Operands
-/// too large for the caches are cold in both measurements, so that no rule about sizes is needed.
+/// Returns what a kernel takes within a step: warm for what the kernel before it touched, cold for the rest.
+/// Operands too large for the caches are cold in both measurements, so that no rule about sizes is needed.
 Seconds in_step(const PlacedTime& placed, double cold_share);
 
 /// How long a kernel takes: what was measured for exactly these tiers, else the longest of what was measured

@@ -65,7 +65,7 @@ class Trainer {
   float learning_rate() const;
   void set_learning_rate(float rate);
 
-  /// Where to put an input for the next step, row-major. pre: the graph has such an input
+  /// Returns where to put an input for the next step, row-major. pre: the graph has such an input
   std::span<float> input(std::string_view name);
   std::span<std::int32_t> integer_input(std::string_view name);
   std::span<std::byte> input_bytes(std::string_view name);  ///< of any type
@@ -81,8 +81,9 @@ class Trainer {
   /// step, where accesses are being counted already, and on processors other than x86-64.
   Result<KernelAccesses> counted_step();
   bool failed() const;
-  /// When everything in the last step happened. A copy's interval is from its start to its completion, and
-  /// bytes moved are those of whole regions. An alloc or free has the moment at which it was passed.
+  /// Returns when everything in the last step happened. A copy's interval is from its start to its
+  /// completion, and bytes moved are those of whole regions. An alloc or free has the moment at which it was
+  /// passed.
   const Timeline& timeline() const;
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;

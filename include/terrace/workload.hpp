@@ -63,9 +63,9 @@ Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fa
 /// where the plan fits neither graph.
 Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request, std::string_view fast = {});
 
-/// How many bytes each tier gives: `fast` of the fastest, all of the others, but of a disk here no more than
-/// is free. `fast` is an amount such as `2GiB`, or a share of the graph's peak such as `20%`; empty: all of
-/// the fastest tier. Fails with one sentence where it is neither or too much.
+/// Returns how many bytes each tier gives: `fast` of the fastest, all of the others, but of a disk here no
+/// more than is free. `fast` is an amount such as `2GiB`, or a share of the graph's peak such as `20%`;
+/// empty: all of the fastest tier. Fails with one sentence where it is neither or too much.
 Result<std::vector<Bytes>> budget_of(const Workload& workload, std::string_view fast);
 
 /// $XDG_CACHE_HOME/terrace or ~/.cache/terrace; made where it is missing.

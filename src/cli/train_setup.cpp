@@ -17,7 +17,8 @@
 namespace terrace::cli {
 namespace {
 
-/// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
+/// Returns what is usual for the optimizer: Adam's steps have about the size of the rate whatever the
+/// gradient.
 float usual_rate(const Graph& graph) {
   for (const Kernel& kernel : graph.kernels) {
     if (operation_of(kernel) == Operation::adam) return 1e-3F;

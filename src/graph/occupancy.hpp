@@ -33,7 +33,7 @@ class Occupancy {
   /// `use` must outlive this.
   explicit Occupancy(const MemoryUse& use);
 
-  /// How many more bytes are live after `kernel` than before it, were it the next to run.
+  /// Returns how many more bytes are live after `kernel` than before it, were it the next to run.
   std::int64_t change(std::uint32_t kernel) const { return change_[kernel]; }
   std::int64_t peak_bytes() const { return peak_; }
 

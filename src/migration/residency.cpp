@@ -40,7 +40,7 @@ class Walk {
     return std::move(residency_);
   }
 
-  /// Whether a tensor never had to leave.
+  /// Returns whether a tensor never had to leave.
   bool stayed(std::size_t tensor) const { return !state_[tensor].left; }
 
  private:

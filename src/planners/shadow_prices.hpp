@@ -38,7 +38,7 @@ struct MemoryWorth {
   PricedBy by = PricedBy::moving_plan;
 };
 
-/// Which problem says what memory is worth to a plan.
+/// Returns which problem says what memory is worth to a plan.
 PricedBy priced_by(const PlanRequest& request, const Plan& plan, std::string_view planner);
 
 /// Returns what memory is worth at the budget of the request. Fails as AutoTM's solver does. Single-threaded;

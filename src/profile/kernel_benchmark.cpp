@@ -88,7 +88,7 @@ std::vector<Charge> charges(const Graph& graph, const Kernel& kernel, std::span<
   return all;
 }
 
-/// What Tier::charge() makes of it in the long run: one direction after the other, then the latency.
+/// Returns what Tier::charge() makes of it in the long run: one direction after the other, then the latency.
 Seconds charged(Seconds took, const std::vector<Charge>& charges) {
   for (const Charge& charge : charges) {
     const TierDescription& tier = *charge.tier;

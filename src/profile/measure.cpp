@@ -87,7 +87,8 @@ Result<void> find_fitting(const Backend& backend, const Graph& graph, std::vecto
   return {};
 }
 
-/// How much memory tier 0 may take. Memory of the system stands for all tiers; what is lent belongs to one.
+/// Returns how much memory tier 0 may take. Memory of the system stands for all tiers; what is lent belongs
+/// to one.
 Bytes most_in_first(const MeasureOptions& options) {
   return options.lend ? options.tier_budgets[0] : options.budget;
 }

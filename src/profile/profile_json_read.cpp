@@ -58,7 +58,7 @@ Profile read(const JsonValue& json) {
           read_list(object.need("kernels"), read_kernel)};
 }
 
-/// What is wrong with the times of one variant, or an empty text.
+/// Returns what is wrong with the times of one variant, or an empty text.
 std::string wrong_places(const std::vector<PlacedTime>& places, std::size_t operands, std::size_t tiers) {
   if (places.empty()) return "a variant has no time";
   for (const PlacedTime& placed : places) {

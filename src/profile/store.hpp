@@ -31,7 +31,7 @@ class ProfileStore {
   ProfileStore& operator=(ProfileStore&&) noexcept;
   ~ProfileStore();
 
-  /// What the user should know about opening it; mostly empty.
+  /// Returns what the user should know about opening it; mostly empty.
   const std::string& note() const { return note_; }
 
   /// Finds the time with all operands in tier 0; `tiers` is left empty. What cannot be a time is not found.
@@ -47,13 +47,14 @@ class ProfileStore {
   void save_placed(std::string_view kernel, std::string_view compute,
                    const std::map<std::string, PlacedTime>& times);
 
-  /// What each operand was counted at: inputs, outputs, workspace; empty where it was not, or cannot be.
+  /// Returns what each operand was counted at: inputs, outputs, workspace; empty where it was not, or cannot
+  /// be.
   std::vector<Accesses> find_accesses(std::string_view kernel, std::string_view compute) const;
   /// Replaces what was there, as a whole.
   void save_accesses(std::string_view kernel, std::string_view compute,
                      const std::vector<Accesses>& operands);
 
-  /// What steps of a graph decided, by its fingerprint and a question of any text.
+  /// Returns what steps of a graph decided, by its fingerprint and a question of any text.
   std::optional<std::string> find_decision(std::string_view graph, std::string_view compute,
                                            std::string_view question) const;
   /// Replaces what was there.

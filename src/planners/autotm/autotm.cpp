@@ -18,7 +18,7 @@ namespace terrace {
 namespace autotm {
 namespace {
 
-/// Whether a tensor takes as much of each pool as the instance says.
+/// Returns whether a tensor takes as much of each pool as the instance says.
 bool counts_exactly(const Machine& machine, const Instance& instance) {
   const std::vector<Pool> pools = instance.pools();
   return std::all_of(pools.begin(), pools.end(), [&](const Pool& pool) {
@@ -163,7 +163,7 @@ class Attempts {
   Planned planned_;
 };
 
-/// What the program says of its plan; `gap` was asked for.
+/// Returns what the program says of its plan; `gap` was asked for.
 std::string remark_of(const Planned& planned, double gap) {
   if (planned.objective.count() <= 0)
     return "nothing that was solved fits, so everything moves for every use";

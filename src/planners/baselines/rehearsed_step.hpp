@@ -52,7 +52,7 @@ class RehearsedStep {
 
   /// Fails where the policy finds no room.
   Result<void> run(const StartTiers& tiers, Results results);
-  /// Where the step leaves what outlives it.
+  /// Returns where the step leaves what outlives it.
   StartTiers left() const;
   /// Tensors that cannot end where they began, and the next slower start tier of each; none: it has no slower
   /// one. The step is no plan where there are any.

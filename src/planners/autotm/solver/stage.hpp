@@ -38,7 +38,7 @@ class Stage {
   double bound() const { return bound_; }
   const Multipliers& multipliers() const { return best_; }
   double gap() const { return gap_; }
-  /// How much of a bound the smaller problem gives away at most, in seconds.
+  /// Returns how much of a bound the smaller problem gives away at most, in seconds.
   double given_away() const;
   /// The tensors of the whole problem that are in the smaller one.
   const std::vector<std::uint32_t>& tensors() const { return reduction_.tensors; }
