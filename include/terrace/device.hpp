@@ -34,7 +34,7 @@ constexpr DeviceAddress operator+(DeviceAddress address, std::uint64_t offset) {
 class DeviceEvent {
  public:
   virtual ~DeviceEvent() = default;
-  /// Whether everything issued before the mark is complete; true if the event was never recorded.
+  /// Returns whether everything issued before the mark is complete; true if the event was never recorded.
   virtual bool done() = 0;
   /// Returns when it is.
   virtual void wait() = 0;
@@ -99,7 +99,7 @@ class Device {
   /// Pins host memory for this device, which takes long: once, not in a step. Memory that is pinned already
   /// stays so.
   virtual std::unique_ptr<DevicePin> pin(std::span<std::byte> memory) = 0;
-  /// Whether all of this host memory is pinned for this device, by whomever.
+  /// Returns whether all of this host memory is pinned for this device, by whomever.
   virtual bool reaches(std::span<const std::byte> memory) = 0;
 };
 

@@ -69,11 +69,11 @@ struct ForeignLaunch {
 /// Issues work to the queue and returns before it takes place.
 using ForeignLauncher = std::function<void(const ForeignLaunch&)>;
 
-/// Whatever a callback throws ends the step that runs it. `version`: of the code behind the callbacks; times
-/// that were measured and kept hold for one version.
+/// Makes a backend of callbacks. Whatever a callback throws ends the step that runs it. `version`: of the
+/// code behind the callbacks; times that were measured and kept hold for one version.
 std::shared_ptr<const Backend> foreign_backend(std::map<std::string, ForeignKernel> by_operation,
                                                std::string version = "");
-/// The same for kernels that a device's queues run.
+/// Makes a backend of kernels that a device's queues run.
 std::shared_ptr<const Backend> foreign_device_backend(std::map<std::string, ForeignLauncher> by_operation,
                                                       std::string version = "");
 

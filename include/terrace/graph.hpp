@@ -141,14 +141,14 @@ struct Graph {
 
 /// The tensor of that name, or none.
 TensorId find_tensor(const Graph& graph, std::string_view name);
-/// Elements of all trained weights.
+/// Returns the number of elements of all trained weights.
 std::int64_t parameters(const Graph& graph);
 
-/// Of a graph's structure: changes whenever a plan or profile for it might no longer be one. Names do not
-/// count.
+/// Returns a hash of a graph's structure, which changes whenever a plan or profile for it might no longer be
+/// one. Names do not count.
 std::string fingerprint(const Graph& graph);
 
-/// Whether a graph is one. Names the first tensor or kernel that is wrong. What holds of a valid graph:
+/// Checks that a graph is valid. Names the first tensor or kernel that is wrong. What holds of a valid graph:
 /// - Tensors have names, each its own. Extents are not negative, their product fits in 63 bits, and `bytes`
 ///   holds all elements. All tensors together have fewer than 2^63 bytes.
 /// - The parts of one tensor are persistent, of one kind and type, stand in the order of their rows and have

@@ -50,7 +50,7 @@ struct WeightGradient {
   Value gradient;
   std::uint32_t layer = 0;  ///< whose backward pass made it
 };
-/// In the order the weights were made.
+/// The gradients of weights, in the order in which the weights were made.
 using Gradients = std::vector<WeightGradient>;
 
 class Net {
@@ -158,7 +158,7 @@ class Net {
   TensorId new_tensor(std::string name, const Shape& shape, TensorKind kind, DataType type = DataType::f32);
   /// Fills in layer, phase and work, and appends the kernel. pre: it has a name
   void emit(Kernel kernel);
-  /// The same shape out as in; may work in place.
+  /// Appends an operation whose output has the shape of its input, and which may work in place.
   Value unary(Operation operation, Value x, const OperationAttributes& attributes = {});
   Value binary(Operation operation, Value a, Value b, const OperationAttributes& attributes);
   std::string kernel_name(Operation operation);

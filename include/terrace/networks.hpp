@@ -76,9 +76,11 @@ struct DcganOptions {
   std::int64_t latent = 100, features = 64, channels = 3;
   std::int64_t side = 64;  ///< of the images: a power of two, at least 8
 };
-/// From noise [batch, latent, 1, 1] to images within -1 and 1; weights `generator.main.N`.
+/// Appends the generator, from noise [batch, latent, 1, 1] to images within -1 and 1; weights
+/// `generator.main.N`.
 Value dcgan_generator(Net& net, Value noise, const DcganOptions& options);
-/// How likely an image is real, as a logit: [batch, 1, 1, 1]; weights `discriminator.main.N`.
+/// Appends the discriminator, which says how likely an image is real, as a logit: [batch, 1, 1, 1]; weights
+/// `discriminator.main.N`.
 Value dcgan_discriminator(Net& net, Value image, const DcganOptions& options);
 
 /// Zaremba et al. 2014, the medium network for the Penn Treebank. Tokens are [time, batch]; the state starts

@@ -132,11 +132,11 @@ struct HeadsAttributes {
   bool operator==(const HeadsAttributes&) const = default;
 };
 
-/// Of an embedding whose table is kept in parts: indices outside of this part leave zeros, or, where y is
-/// given, what it holds.
+/// The attributes of an embedding whose table is kept in parts: indices outside of this part leave zeros, or,
+/// where y is given, what it holds.
 struct EmbeddingAttributes {
   std::int64_t first = 0;  ///< the whole table's row that the weight begins with
-  std::int64_t rows = 0;   ///< of the whole table; 0: the weight is all of it
+  std::int64_t rows = 0;   ///< rows of the whole table; 0: the weight is all of it
   bool operator==(const EmbeddingAttributes&) const = default;
 };
 
@@ -166,20 +166,21 @@ using OperationAttributes =
                  GeluAttributes, AddAttributes, ConcatAttributes, HeadsAttributes, DropoutAttributes,
                  LossAttributes, OptimizerAttributes, EmbeddingAttributes>;
 
-/// What a kernel does; `custom` where its operation has another name than those above.
+/// Returns what a kernel does; `custom` where its operation has another name than those above.
 Operation operation_of(const Kernel& kernel);
 
-/// The attributes an operation has, with their defaults.
+/// Returns the attributes an operation has, with their defaults.
 OperationAttributes default_attributes(Operation operation);
-/// As a kernel carries them: every field, by its name.
+/// Returns attributes as a kernel carries them: every field, by its name.
 Attributes to_attributes(const OperationAttributes& attributes);
-/// Those of a kernel; a field it does not carry has its default. pre: the kernel passes check_operations
+/// Returns a kernel's attributes; a field it does not carry has its default. pre: the kernel passes
+/// check_operations
 template <class Struct>
 Struct attributes_as(const Kernel& kernel);
 OperationAttributes attributes_of(const Kernel& kernel);
 
-/// Whether every kernel of an operation above has as many operands as that wants, and no attribute that it
-/// does not take. Names the first kernel that is wrong. pre: the graph is valid
+/// Checks that every kernel of an operation above has as many operands as that wants, and no attribute that
+/// it does not take. Names the first kernel that is wrong. pre: the graph is valid
 Result<void> check_operations(const Graph& graph);
 
 }  // namespace terrace

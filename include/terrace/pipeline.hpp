@@ -59,8 +59,8 @@ Result<Planned> plan_of(const Workload& workload, const Profile& profile, const 
 Result<Planned> plan_of(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
                         std::string_view planner);
 
-/// How long a step takes with every operand in the slowest tier that kernels can use in place; nothing where
-/// that is the fastest.
+/// Returns how long a step takes with every operand in the slowest tier that kernels can use in place;
+/// nothing where that is the fastest.
 std::optional<Seconds> slow_only(const Workload& workload, const Profile& profile);
 
 }  // namespace terrace

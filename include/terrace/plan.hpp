@@ -124,7 +124,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-/// Whether kernels run on one lane alone, in the order of the instructions, and no transfer waits for
+/// Returns whether kernels run on one lane alone, in the order of the instructions, and no transfer waits for
 /// anything but its link: true of every plan without an engine, a run's ticket or `after`.
 bool has_one_lane(const Plan& plan);
 

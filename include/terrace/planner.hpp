@@ -21,7 +21,7 @@ struct PlannerInfo {
 /// Sorted as users should read them: the best first.
 std::span<const PlannerInfo> planners();
 
-/// Whether `make_plan` knows a planner of that name and its options.
+/// Checks that `make_plan` knows a planner of that name and its options.
 Result<void> check_planner(std::string_view planner);
 
 /// Plans, simulates and adds prediction and bound. `planner` is a name, or one with options:
@@ -29,8 +29,8 @@ Result<void> check_planner(std::string_view planner);
 /// closest names, a budget below the least with the kernel that needs most and the bytes missing.
 Result<Plan> make_plan(std::string_view planner, const PlanRequest& request);
 
-/// The same with a planner that is in no table. `plan` is given the request with every kernel narrowed to the
-/// variant that was chosen for it, and must return a plan that the verifier accepts for that request.
+/// Makes a plan with a planner that is in no table. `plan` is given the request with every kernel narrowed to
+/// the variant that was chosen for it, and must return a plan that the verifier accepts for that request.
 Result<Plan> make_plan_by(const std::function<Result<Plan>(const PlanRequest&)>& plan, std::string_view name,
                           const PlanRequest& request);
 

@@ -49,28 +49,31 @@ struct Profile {
   std::vector<KernelProfile> kernels;
   bool operator==(const Profile&) const = default;
 
-  /// Whether every variant of every kernel was measured with its operands in tier 0.
+  /// Returns whether every variant of every kernel was measured with its operands in tier 0.
   bool is_measured() const;
 };
 
 std::string fingerprint(const Profile& profile);
 
-/// What the graph says of an operand: one read of an input, one write of an output, both of a tensor that is
-/// both and of a workspace. pre: operand is below the number of the kernel's inputs, outputs and workspace
+/// Returns what the graph says of an operand: one read of an input, one write of an output, both of a tensor
+/// that is both and of a workspace. pre: operand is below the number of the kernel's inputs, outputs and
+/// workspace
 Accesses assumed_accesses(const Graph& graph, KernelId kernel, std::size_t operand);
-/// What was counted, else what the graph says. pre: as above; the profile is of the graph
+/// Returns what was counted of an operand, else what the graph says. pre: as above; the profile is of the
+/// graph
 Accesses accesses(const Graph& graph, const Profile& profile, KernelId kernel, std::size_t operand);
 
-/// Every kernel by the machine's roofline; times that come with the graph's variants are taken instead.
-/// pre: a valid graph and machine
+/// Estimates every kernel by the machine's roofline; times that come with the graph's variants are taken
+/// instead. pre: a valid graph and machine
 Profile estimate(const Graph& graph, const Machine& machine);
 
-/// How much of what a kernel touches, from 0 to 1, the kernel before it in the graph's order has not: what is
-/// not in a cache when it starts. A caller that reorders kernels accepts the share of the graph's order.
+/// Returns how much of what a kernel touches, from 0 to 1, the kernel before it in the graph's order has not:
+/// what is not in a cache when it starts. A caller that reorders kernels accepts the share of the graph's
+/// order.
 double cold_share(const Graph& graph, KernelId kernel);
 
-/// What a kernel takes within a step: warm for what the kernel before it touched, cold for the rest. Operands
-/// too large for the caches are cold in both measurements, so that no rule about sizes is needed.
+/// Returns what a kernel takes within a step: warm for what the kernel before it touched, cold for the rest.
+/// Operands too large for the caches are cold in both measurements, so that no rule about sizes is needed.
 Seconds in_step(const PlacedTime& placed, double cold_share);
 
 /// How long a kernel takes: what was measured for exactly these tiers, else the longest of what was measured
@@ -86,13 +89,13 @@ class KernelClock {
   /// `tiers`: of its inputs, its outputs and its workspace, in this order.
   Seconds time(KernelId kernel, std::uint32_t variant, std::span<const TierId> tiers,
                EngineId engine = {}) const;
-  /// What reading and writing one operand in this tier takes when nothing else happens.
+  /// Returns how long reading and writing one operand in this tier takes when nothing else happens.
   Seconds access(KernelId kernel, std::size_t operand, TierId tier) const {
     return access_[(first_operand_[kernel.index] + operand) * tiers_ + tier.index];
   }
-  /// With all operands in tier 0, the fastest variant, on engine 0.
+  /// Returns the time of the fastest variant with all operands in tier 0, on engine 0.
   Seconds fast(KernelId kernel) const { return fast_[kernel.index]; }
-  /// The same on the engine that is fastest for this kernel: no run of it anywhere takes less.
+  /// Returns the least time on any engine: no run of the kernel anywhere takes less.
   Seconds fastest(KernelId kernel) const;
   /// The sum of fast() over all kernels.
   Seconds fast_step() const { return fast_step_; }

@@ -21,26 +21,26 @@ struct Program {
   std::vector<std::uint64_t> offsets;      ///< of each tensor in the arena
   Bytes arena;
   Bytes peak;            ///< the most bytes live at once: no arena is smaller
-  unsigned threads = 1;  ///< it was made for
+  unsigned threads = 1;  ///< how many it was made for
   Bytes alignment{64};   ///< of offsets: a cache line, which vectors like best; what
                          ///< lies between two tensors belongs to the first
 };
 
-/// For this computer's processor. Threads 0: as many as this process can keep busy. Fails for graphs with
-/// operations that are not neural networks', and in a library built without oneDNN. Takes up to 64 MiB for
-/// operands on which variants are tried, and gives them back.
+/// Compiles a graph for this computer's processor. Threads 0: as many as this process can keep busy. Fails
+/// for graphs with operations that are not neural networks', and in a library built without oneDNN. Takes up
+/// to 64 MiB for operands on which variants are tried, and gives them back.
 Result<Program> compile(const Graph& graph, unsigned threads = 0);
-/// For kernels of another kind, such as callbacks (foreign.hpp). Fails where the backend cannot run the
-/// graph.
+/// Compiles a graph for kernels of another kind, such as callbacks (foreign.hpp). Fails where the backend
+/// cannot run the graph.
 Result<Program> compile(const Graph& graph, std::shared_ptr<const Backend> backend, unsigned threads = 0);
-/// The same with tensors that begin at multiples of `alignment`, which takes more memory. With 4 KiB every
-/// page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of two, at
-/// least 64
+/// Returns the program with tensors that begin at multiples of `alignment`, which takes more memory. With 4
+/// KiB every page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of
+/// two, at least 64
 Program aligned(Program program, Bytes alignment);
 
-/// How long each kernel of the program takes on this computer with its operands in the fastest tier. Takes no
-/// more memory than `memory`, and gives it back. Kernels with tokens are estimated. Fails where the operands
-/// of a kernel are larger than that.
+/// Measures how long each kernel of the program takes on this computer with its operands in the fastest tier.
+/// Takes no more memory than `memory`, and gives it back. Kernels with tokens are estimated. Fails where the
+/// operands of a kernel are larger than that.
 Result<Profile> measure(const Program& program, const Machine& machine, Bytes memory);
 
 }  // namespace terrace

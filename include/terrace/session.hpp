@@ -81,17 +81,17 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  /// The machine: this computer, measured, or the one that the options name.
+  /// Returns the machine: this computer, measured, or the one that the options name.
   Result<Machine> calibrate();
-  /// How long each kernel takes by where its operands lie. Fails where the fast memory is below the least
-  /// that any plan needs, naming the kernel and the bytes missing.
+  /// Measures or estimates how long each kernel takes by where its operands lie. Fails where the fast memory
+  /// is below the least that any plan needs, naming the kernel and the bytes missing.
   Result<Profile> profile();
-  /// The planner's plan.
+  /// Returns the planner's plan.
   Result<Plan> plan();
-  /// The proof that the plan is safe. Fails with the first violation.
+  /// Proves the plan safe. Fails with the first violation.
   Result<VerifiedPlan> verify();
-  /// The same for a plan that somebody else has made for this graph and machine, which is the session's from
-  /// here on. Fails, too, where it takes more of a tier than budget(). pre: training has not begun
+  /// Proves a plan safe that somebody else has made for this graph and machine, and which is the session's
+  /// from here on. Fails, too, where it takes more of a tier than budget(). pre: training has not begun
   Result<VerifiedPlan> verify(Plan plan);
 
   /// Trains so many steps more, and returns early where a stop is requested. Whatever ends it, all tensors
@@ -105,9 +105,10 @@ class Session {
   /// pre: `start` or `train` was called and did not fail
   Trainer& trainer();
 
-  /// The graph as it is compiled, with kernels split where it has to fit. Fails as calibrate does.
+  /// Returns the graph as it is compiled, with kernels split where it has to fit. Fails as calibrate does.
   Result<Workload> workload();
-  /// How many bytes of each tier may be used. Fails as `workload` does, and where `fast` is no amount.
+  /// Returns how many bytes of each tier may be used. Fails as `workload` does, and where `fast` is no
+  /// amount.
   Result<std::vector<Bytes>> budget();
 
  private:

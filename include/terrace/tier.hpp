@@ -88,7 +88,7 @@ class Tier {
   /// Returns where the tier's bytes lie on a device, or nullptr.
   virtual const DeviceMemory* device() noexcept { return nullptr; }
 
-  /// Whether the bytes belong to somebody else (borrowed.hpp): they come and go while the tier stays.
+  /// Returns whether the bytes belong to somebody else (borrowed.hpp): they come and go while the tier stays.
   virtual bool borrowed() const noexcept { return false; }
 
   /// A mover calls this after it copied `amount` out of (read) or into (write) this addressable tier during

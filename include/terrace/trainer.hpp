@@ -50,7 +50,7 @@ class Trainer {
   /// Takes the memory and sets every weight and state to its initial value. Fails where the memory is not
   /// there, naming what is needed and what is available; nothing is allocated then.
   static Result<Trainer> start(Program program, const TrainerOptions& options);
-  /// The same under a plan: opens the machine's tiers, each as large as the plan's budget for it; one of
+  /// Starts under a plan: opens the machine's tiers, each as large as the plan's budget for it; one of
   /// budget zero is not opened. Fails as well where the plan is of another graph or machine, where a tier
   /// has no spec on this computer or is not what the machine says, and where the disk is too small. pre: the
   /// machine is valid
@@ -65,30 +65,31 @@ class Trainer {
   float learning_rate() const;
   void set_learning_rate(float rate);
 
-  /// Where to put an input for the next step, row-major. pre: the graph has such an input
+  /// Returns where to put an input for the next step, row-major. pre: the graph has such an input
   std::span<float> input(std::string_view name);
   std::span<std::int32_t> integer_input(std::string_view name);
   std::span<std::byte> input_bytes(std::string_view name);  ///< of any type
   /// Throws EnvironmentError where a transfer fails. The trainer has `failed` then: tensors may be of two
   /// steps, so whatever would use them throws the same again, until a checkpoint is loaded.
   void step();
-  /// The same, and the time each kernel took is added to `times`. pre: one entry for each kernel of the
+  /// Does a step and adds the time each kernel took to `times`. pre: one entry for each kernel of the
   /// program's graph
   void step(std::span<Seconds> times);
-  /// The same, slower, and how often every kernel read and wrote its operands (access_profile.hpp says what
-  /// is counted): a step with the same bits. An operand is counted by the pages that are its own, which are
-  /// all of them where the tier's granularity, or the program's alignment, is a page. Fails, and does no
+  /// Does a step with the same bits, slower, and counts how often every kernel read and wrote its operands
+  /// (access_profile.hpp says what is counted). An operand is counted by the pages that are its own, which
+  /// are all of them where the tier's granularity, or the program's alignment, is a page. Fails, and does no
   /// step, where accesses are being counted already, and on processors other than x86-64.
   Result<KernelAccesses> counted_step();
   bool failed() const;
-  /// When everything in the last step happened. A copy's interval is from its start to its completion, and
-  /// bytes moved are those of whole regions. Of alloc and free: the moment they were passed.
+  /// Returns when everything in the last step happened. A copy's interval is from its start to its
+  /// completion, and bytes moved are those of whole regions. An alloc or free has the moment at which it was
+  /// passed.
   const Timeline& timeline() const;
   /// A result of the last step, row-major.
   std::vector<float> result(std::size_t index) const;
   std::vector<std::byte> result_bytes(std::size_t index) const;  ///< of any type
 
-  /// From the next step on another plan is carried out, on the same tiers, whatever rates the machine says
+  /// Changes the plan from the next step on, on the same tiers, whatever rates the machine says
   /// they have. What outlives steps goes through a file in `folder`, which is gone afterwards. Fails, and
   /// changes nothing, as `start` does and where the plan needs more of a tier than is open; throws
   /// EnvironmentError where a disk fails, and names the file where that has the only sound state.
@@ -102,9 +103,9 @@ class Trainer {
   /// Fails, and changes nothing, as `change_plan` does and where the states differ, naming the first tensor
   /// that does.
   Result<std::size_t> add_graph(Program program, const VerifiedPlan& plan, const Machine& machine);
-  /// The same with everything in the one memory that the first program was given.
+  /// Adds a graph with everything in the one memory that the first program was given.
   Result<std::size_t> add_graph(Program program);
-  /// What is open of each tier: a plan of a graph to be added may need so much.
+  /// Returns the bytes that are open of each tier, which a plan of a graph to be added may need.
   std::vector<Bytes> budget() const;
   /// Profiles a graph that nobody knew of when training started, such as a new path through control flow:
   ///
@@ -123,7 +124,7 @@ class Trainer {
   Result<Profile> measure(const Program& program, const Machine& machine,
                           const std::filesystem::path& folder);
   const Program& program(std::size_t number) const;
-  /// From the next step on that graph is trained, from the state as it is, to the bit. Inputs and results of
+  /// Trains that graph from the next step on, from the state as it is, to the bit. Inputs and results of
   /// the one before are gone. Throws EnvironmentError where a tier fails or memory is missing: the trainer
   /// has `failed` then, but nothing is lost, and calling this again goes on. pre: there is such a graph;
   /// after a failure here it is the same one
@@ -133,7 +134,7 @@ class Trainer {
   /// kept in parts under the name of the whole, too. pre: there is one
   std::vector<float> read(std::string_view name) const;
   void write(std::string_view name, std::span<const float> values);
-  /// The same of any type.
+  /// Read and write persistent tensors of any type.
   std::vector<std::byte> read_bytes(std::string_view name) const;
   void write_bytes(std::string_view name, std::span<const std::byte> values);
 
@@ -147,9 +148,9 @@ class Trainer {
   /// happens, what is there is the old checkpoint or the new one. Fails where the path is none to write to;
   /// throws EnvironmentError where the disk is full or fails.
   Result<void> save_checkpoint(const std::filesystem::path& path);
-  /// The same behind the steps that follow: they are held back only before they change what is not written
-  /// yet. Waits for the one before and fails as that does. What becomes of this one `finish_checkpoint`
-  /// says; destroying the trainer waits, too, and drops an error.
+  /// Saves a checkpoint behind the steps that follow: they are held back only before they change what is not
+  /// written yet. Waits for the one before and fails as that does. What becomes of this one
+  /// `finish_checkpoint` says; destroying the trainer waits, too, and drops an error.
   Result<void> start_checkpoint(const std::filesystem::path& path);
   /// Returns when the checkpoint that was started is written. Does nothing where none was.
   Result<void> finish_checkpoint();

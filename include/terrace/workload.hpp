@@ -50,7 +50,7 @@ Result<Machine> machine_of(const WorkloadRequest& request);
 /// Compiles or schedules the graph for a machine. Fails with one sentence where a kernel is unknown.
 /// pre: machine_of(request) gave the machine
 Result<Workload> prepare(const WorkloadRequest& request, Machine machine);
-/// The same on the machine that the request names; fails as machine_of does, too.
+/// Prepares the graph for the machine that the request names; fails as machine_of does, too.
 Result<Workload> prepare(const WorkloadRequest& request);
 
 /// A workload for which a plan exists in so much fast memory: as it is where one does already, else with
@@ -63,9 +63,9 @@ Result<Workload> fit(const WorkloadRequest& request, Workload workload, Bytes fa
 /// where the plan fits neither graph.
 Result<Workload> prepare_for(const Plan& plan, const WorkloadRequest& request, std::string_view fast = {});
 
-/// How many bytes each tier gives: `fast` of the fastest, all of the others, but of a disk here no more than
-/// is free. `fast` is an amount such as `2GiB`, or a share of the graph's peak such as `20%`; empty: all of
-/// the fastest tier. Fails with one sentence where it is neither or too much.
+/// Returns how many bytes each tier gives: `fast` of the fastest, all of the others, but of a disk here no
+/// more than is free. `fast` is an amount such as `2GiB`, or a share of the graph's peak such as `20%`;
+/// empty: all of the fastest tier. Fails with one sentence where it is neither or too much.
 Result<std::vector<Bytes>> budget_of(const Workload& workload, std::string_view fast);
 
 /// $XDG_CACHE_HOME/terrace or ~/.cache/terrace; made where it is missing.

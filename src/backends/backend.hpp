@@ -49,11 +49,11 @@ class Backend {
   /// Kernels compute with so many threads from here on.
   virtual void use_threads(unsigned threads) const = 0;
 
-  /// Whether `instantiate` has something for such a kernel.
+  /// Returns whether `instantiate` has something for such a kernel.
   virtual bool can_run(const Kernel& kernel) const = 0;
-  /// Of what computes: times that were measured hold for one version.
+  /// Returns the version of what computes: measured times hold for one version.
   virtual std::string version() const = 0;
-  /// Whether kernels that differ in this attribute alone may take different times.
+  /// Returns whether kernels that differ in this attribute alone may take different times.
   virtual bool changes_time(std::string_view /*attribute*/) const { return true; }
   /// Kernels are measured with integers from zero up to below this.
   virtual std::int64_t integers_below(const Kernel& /*kernel*/) const { return 1; }

@@ -26,7 +26,7 @@ struct Gpu {
   bool waits_for_flags = true;  ///< its queues wait for numbers in memory; otherwise the host has to
 };
 
-/// Whether this build can use the driver at all.
+/// Returns whether this build can use the driver at all.
 bool built_with_cuda();
 
 /// "13.0" of 13000.

@@ -155,4 +155,16 @@ std::string JsonObject::place_of(std::string_view key) const {
   return value_.place().empty() ? std::string(key) : fmt::format("{}.{}", value_.place(), key);
 }
 
+JsonObject open_format(const JsonValue& json, const JsonFormat& format,
+                       const std::vector<std::string_view>& known) {
+  if (json.json().is_object()) {
+    const auto name = json.json().find("format"), version = json.json().find("version");
+    if (name == json.json().end() || *name != format.name)
+      json.fail(fmt::format("this is no {}: the key 'format' must be '{}'", format.what, format.name));
+    if (version == json.json().end() || *version != format.version)
+      json.fail(fmt::format("the key 'version' must be {}, the one this build reads", format.version));
+  }
+  return {json, known};
+}
+
 }  // namespace terrace

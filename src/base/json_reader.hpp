@@ -69,6 +69,28 @@ class JsonObject {
   JsonValue value_;
 };
 
+/// How a text names its own format, and which version of it is read.
+struct JsonFormat {
+  std::string_view what;  ///< the noun of a message, such as `plan`
+  std::string_view name;
+  int version;
+};
+
+/// Opens the outermost object of a text. Another format or version may have other keys, so `format` and
+/// `version` are checked before the keys.
+JsonObject open_format(const JsonValue& json, const JsonFormat& format,
+                       const std::vector<std::string_view>& known);
+
+/// Reads every element of an array.
+template <class Read>
+auto read_list(const JsonValue& json, Read read) {
+  std::vector<decltype(read(json))> elements;
+  const std::size_t size = json.size();
+  elements.reserve(size);
+  for (std::size_t i = 0; i < size; ++i) elements.push_back(read(json[i]));
+  return elements;
+}
+
 /// Returns what `read` makes; a JsonError that it throws becomes the sentence `cannot read the WHAT: ..`.
 template <class Read>
 Result<std::invoke_result_t<Read>> read_json(std::string_view what, Read read) {

@@ -11,7 +11,7 @@
 namespace terrace::capi {
 namespace {
 
-/// Of a fixed size, so that remembering never fails.
+/// The last error of a thread. It has a fixed size, so that remembering it never fails.
 struct LastError {
   char sentence[4096] = "";
   int cause = 0;

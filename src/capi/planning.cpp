@@ -215,7 +215,7 @@ nlohmann::json list_of(const Infos& infos) {
   return list;
 }
 
-/// Of functions that give back one JSON text.
+/// Gives back one JSON text, or a status where making it fails.
 template <class Make>
 int give(char** json, Make make) {
   return guarded([&] {

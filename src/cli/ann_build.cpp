@@ -15,7 +15,7 @@ struct BuildRequest {
   AnnOutput output;
 };
 
-/// What an index of all nodes in fast memory would take: the whole of which --fast may name a share.
+/// Returns what an index of all nodes in fast memory would take: the whole of which --fast may name a share.
 Bytes whole_size(const ann::Vectors& vectors, std::uint32_t links) {
   return Bytes{vectors.count() *
                (vectors.dimension * sizeof(float) + (2 * links + 1) * sizeof(std::uint32_t))};

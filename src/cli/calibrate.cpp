@@ -129,7 +129,7 @@ Machine measure_device(const Request& request) {
   return expect(calibrate_device(options));
 }
 
-/// Where the machine goes, known before it is measured.
+/// Returns where the machine goes, known before it is measured.
 std::filesystem::path destination(const Request& request, const CalibrateOptions& options) {
   if (request.output.empty() && !request.fast.empty())
     throw BadInput("--fast: a machine with a device is written to a file of its own: add -o FILE");

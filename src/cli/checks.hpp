@@ -20,7 +20,7 @@ namespace terrace::cli {
 
 using TextCheck = std::function<std::string(const std::string&)>;
 
-/// Whether the whole text is one number of that type.
+/// Returns whether the whole text is one number of that type.
 template <class Number>
 bool reads_as(std::string_view text, Number& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

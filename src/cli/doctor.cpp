@@ -25,7 +25,7 @@ Computer look_and_show_progress(const std::filesystem::path& folder) {
   return look_at_computer(folder, line.measuring("measuring the disk"));
 }
 
-/// What paged memory and `terrace run` need.
+/// Checks what paged memory and `terrace run` need.
 Check check_userfaultfd() {
   const auto features = pages::probe_userfault();
   if (!features) return {"userfaultfd", CheckStatus::missing, "refused", features.error().message};

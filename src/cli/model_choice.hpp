@@ -17,7 +17,7 @@ struct ModelChoice {
   ModelOptions options;
   std::string optimizer;  ///< empty: the one the network was published with
 
-  /// Whether the text can only be a file: it has a path separator or ends in `.json`.
+  /// Returns whether the text can only be a file: it has a path separator or ends in `.json`.
   bool is_file() const;
   /// Throws BadInput where there is no such model or file, or it makes no graph, and where options of the zoo
   /// were given with a file.

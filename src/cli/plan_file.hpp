@@ -11,7 +11,7 @@
 
 namespace terrace::cli {
 
-/// Of commands that read a plan.
+/// The options of commands that read a plan.
 struct PlanFileOptions : WorkloadOptions {
   std::string plan, json;  ///< files; no `json`: tables are printed
   std::string fast;        ///< that it was planned for; only a plan alone whose kernels were split needs it

@@ -20,7 +20,7 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine();
 
-  /// Whether someone sits before it.
+  /// Returns whether someone watches the line on a terminal.
   bool watched() const { return watched_; }
 
   /// What happens right now. Texts that differ in numbers only are one stage.

@@ -16,7 +16,7 @@
 namespace terrace::cli {
 namespace {
 
-/// What went wrong; the rest of the report is made all the same.
+/// Returns what went wrong, if anything did; the rest of the report is made all the same.
 std::optional<std::string> save(const TrainRequest& request, const TrainSetup& setup) try {
   if (request.save.empty()) return std::nullopt;
   const auto saved = setup.trainer->save_weights(request.save);

@@ -106,7 +106,7 @@ struct TrainRecord {
     for (std::size_t i = 0; i < of.size(); ++i) peak[i] = std::max(peak[i], of[i]);
   }
   std::size_t steps() const { return loss.size(); }
-  /// Of training, those of earlier runs included.
+  /// Returns the steps of training, those of earlier runs included.
   std::int64_t steps_done() const { return first_step + static_cast<std::int64_t>(steps()); }
 };
 
@@ -143,7 +143,7 @@ void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line);
 
 /// The lengths that are asked for. Throws BadInput where the model cannot have them.
 std::optional<Lengths> lengths_of(const TrainRequest& request);
-/// Of the longest sequences.
+/// Returns the graph of the longest sequences.
 Graph largest_graph(const TrainRequest& request, const Lengths& lengths);
 void start_buckets(const TrainRequest& request, const TrainerOptions& options, TrainSetup& setup,
                    ProgressLine& line);

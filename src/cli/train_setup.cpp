@@ -17,7 +17,8 @@
 namespace terrace::cli {
 namespace {
 
-/// What is usual for the optimizer: Adam's steps have about the size of the rate whatever the gradient.
+/// Returns what is usual for the optimizer: Adam's steps have about the size of the rate whatever the
+/// gradient.
 float usual_rate(const Graph& graph) {
   for (const Kernel& kernel : graph.kernels) {
     if (operation_of(kernel) == Operation::adam) return 1e-3F;
@@ -25,7 +26,7 @@ float usual_rate(const Graph& graph) {
   return 1e-2F;
 }
 
-/// Of a graph file's first input: by custom, how many samples a step takes.
+/// Returns the first extent of a graph file's first input: by custom, how many samples a step takes.
 std::int64_t leading_extent(const Graph& graph) {
   for (const Tensor& tensor : graph.tensors) {
     if (tensor.kind == TensorKind::input && tensor.shape.rank() > 0) return tensor.shape[0];

@@ -19,7 +19,7 @@ void show_trial(const PlanTrial& trial, ProgressLine& line) {
   line.show(fmt::format("trying {}, at most {} more steps", trial.plan()->planner, trial.steps_left()));
 }
 
-/// Whether the trainer follows the trial's plan now.
+/// Returns whether the trainer follows the trial's plan now.
 bool follow(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   PlannedRun& run = *setup.plan;
   record.note_peak(setup.trainer->timeline().peak);

@@ -24,7 +24,7 @@ struct WorkloadOptions : ModelChoice {
   WorkloadRequest on(const Graph& graph, ProgressLine& line) const;
 };
 
-/// What the progress of long work is shown on. It must outlive what is returned.
+/// Returns what the progress of long work is shown on. It must outlive what is returned.
 ProgressSink shown_on(ProgressLine& line);
 
 enum class ModelIs { argument, option };
@@ -38,7 +38,8 @@ void add_planner_option(CLI::App& command, std::string& planner);
 void add_planner_seconds_option(CLI::App& command, double& seconds);
 inline constexpr double kPlannerSeconds = 300;
 
-/// What is wrong with the text of `--fast` or the name of a planner, before anything takes time; else empty.
+/// Returns what is wrong with the text of `--fast` or the name of a planner, before anything takes time; else
+/// empty.
 std::string wrong_fast_budget(const std::string& text);
 std::string wrong_planner(const std::string& name);
 

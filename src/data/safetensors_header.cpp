@@ -31,28 +31,28 @@ class Parts : public nlohmann::json_sax<Json> {
   std::optional<Error> wrong;
 
   bool start_object(std::size_t) override {
-    switch (place_) {
-      case Place::outside:
-        return go(Place::names);
-      case Place::tensor:
-        return go(Place::fields);
-      case Place::metadata:
-        return go(Place::texts);
+    switch (state_) {
+      case State::outside:
+        return go(State::names);
+      case State::tensor:
+        return go(State::fields);
+      case State::metadata:
+        return go(State::texts);
       default:
         return misplaced("an object");
     }
   }
 
   bool end_object() override {
-    if (place_ == Place::fields && !complete()) return false;
-    return go(place_ == Place::names ? Place::outside : Place::names);
+    if (state_ == State::fields && !complete()) return false;
+    return go(state_ == State::names ? State::outside : State::names);
   }
 
   bool key(std::string& name) override {
-    switch (place_) {
-      case Place::names:
+    switch (state_) {
+      case State::names:
         return start_entry(name);
-      case Place::fields:
+      case State::fields:
         return start_field(name);
       default:
         text_ = name;
@@ -61,31 +61,31 @@ class Parts : public nlohmann::json_sax<Json> {
   }
 
   bool string(std::string& value) override {
-    if (place_ == Place::texts) return header.metadata.emplace(text_, value), true;
-    if (place_ != Place::dtype) return misplaced("a text");
+    if (state_ == State::texts) return header.metadata.emplace(text_, value), true;
+    if (state_ != State::dtype) return misplaced("a text");
     const auto dtype = dtype_named(value);
     if (!dtype)
       return refuse(fmt::format("tensor '{}' has the dtype '{}', which is none of those read here ({})",
                                 entry().name, value, known_dtypes()),
                     ErrorCode::unsupported);
     entry().dtype = *dtype;
-    return go(Place::fields);
+    return go(State::fields);
   }
 
   bool start_array(std::size_t) override {
-    if (place_ == Place::shape_field) return go(Place::shape);
-    return place_ == Place::offsets_field ? go(Place::offsets) : misplaced("a list");
+    if (state_ == State::shape_field) return go(State::shape);
+    return state_ == State::offsets_field ? go(State::offsets) : misplaced("a list");
   }
 
   bool end_array() override {
-    if (place_ == Place::offsets && offsets_ != 2)
+    if (state_ == State::offsets && offsets_ != 2)
       return refuse(fmt::format("tensor '{}' has {} data_offsets where two belong", entry().name, offsets_));
-    return go(Place::fields);
+    return go(State::fields);
   }
 
   bool number_unsigned(std::uint64_t value) override {
-    if (place_ == Place::shape) return entry().shape.push_back(value), true;
-    if (place_ != Place::offsets) return misplaced("a number");
+    if (state_ == State::shape) return entry().shape.push_back(value), true;
+    if (state_ != State::offsets) return misplaced("a number");
     (offsets_++ == 0 ? entry().begin : entry().end) = value;
     return offsets_ <= 2 || refuse(fmt::format("tensor '{}' has more than two data_offsets", entry().name));
   }
@@ -100,7 +100,7 @@ class Parts : public nlohmann::json_sax<Json> {
   }
 
  private:
-  enum class Place {
+  enum class State {
     outside,
     names,   // inside the outermost object
     tensor,  // after a tensor's name
@@ -114,13 +114,13 @@ class Parts : public nlohmann::json_sax<Json> {
     texts,     // inside the metadata object
   };
 
-  bool go(Place place) { return place_ = place, true; }
+  bool go(State state) { return state_ = state, true; }
   bool refuse(const std::string& reason, ErrorCode code = ErrorCode::invalid_argument) {
     wrong = Error{code, fmt::format("has a header in which {}", reason)};
     return false;
   }
   bool misplaced(const char* what) {
-    const bool inside = place_ != Place::outside && place_ != Place::metadata && place_ != Place::texts;
+    const bool inside = state_ != State::outside && state_ != State::metadata && state_ != State::texts;
     return refuse(inside && !header.entries.empty()
                       ? fmt::format("{} stands where tensor '{}' has no place for it", what, entry().name)
                       : fmt::format("{} stands where the format has no place for it", what));
@@ -130,17 +130,17 @@ class Parts : public nlohmann::json_sax<Json> {
 
   bool start_entry(const std::string& name) {
     if (!names_.insert(name).second) return refuse(fmt::format("the name '{}' comes twice", name));
-    if (name == kMetadataKey) return go(Place::metadata);
+    if (name == kMetadataKey) return go(State::metadata);
     header.entries.push_back({name, {}, {}, 0, 0});
     offsets_ = 0;
     has_dtype_ = has_shape_ = has_offsets_ = false;
-    return go(Place::tensor);
+    return go(State::tensor);
   }
 
   bool start_field(const std::string& name) {
-    if (name == "dtype") return once(has_dtype_, name) && go(Place::dtype);
-    if (name == "shape") return once(has_shape_, name) && go(Place::shape_field);
-    if (name == "data_offsets") return once(has_offsets_, name) && go(Place::offsets_field);
+    if (name == "dtype") return once(has_dtype_, name) && go(State::dtype);
+    if (name == "shape") return once(has_shape_, name) && go(State::shape_field);
+    if (name == "data_offsets") return once(has_offsets_, name) && go(State::offsets_field);
     return refuse(fmt::format("tensor '{}' has the unknown field '{}'", entry().name, name));
   }
 
@@ -163,7 +163,7 @@ class Parts : public nlohmann::json_sax<Json> {
     return names;
   }
 
-  Place place_ = Place::outside;
+  State state_ = State::outside;
   std::unordered_set<std::string> names_;
   std::string text_;  // the key of the metadata text that follows
   int offsets_ = 0;

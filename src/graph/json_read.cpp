@@ -168,7 +168,8 @@ Variant read_variant(const JsonValue& json) {
 class Reader {
  public:
   Graph run(const JsonValue& json) {
-    const JsonObject object = open(json);
+    const JsonObject object =
+        open_format(json, {"graph", graph_keys::kFormat, graph_keys::kVersion}, graph_keys::kGraph);
     read_if(object, "name", graph_.name);
     graph_.layers = {"all"};
     if (object.find("layers")) graph_.layers.clear();
@@ -184,20 +185,6 @@ class Reader {
   }
 
  private:
-  /// Another format or version may have other keys: those two are looked at first.
-  static JsonObject open(const JsonValue& json) {
-    if (json.json().is_object()) {
-      const auto entry = json.json().find("format");
-      if (entry == json.json().end() || *entry != graph_keys::kFormat)
-        json.fail(fmt::format("this is no graph: the key 'format' must be '{}'", graph_keys::kFormat));
-      const auto version = json.json().find("version");
-      if (version == json.json().end() || *version != graph_keys::kVersion)
-        json.fail(
-            fmt::format("the key 'version' must be {}, the one this build reads", graph_keys::kVersion));
-    }
-    return {json, graph_keys::kGraph};
-  }
-
   void add_tensor(const JsonValue& json) {
     graph_.tensors.push_back(read_tensor(json));
     const TensorId id{static_cast<std::uint32_t>(graph_.tensors.size() - 1)};

@@ -3,30 +3,23 @@
 
 #include <algorithm>
 
+#include "graph/layer_steps.hpp"
+#include "graph/operand_tensors.hpp"
+
 namespace terrace {
 namespace {
-
-/// Every tensor a kernel touches, some maybe twice.
-template <class Visit>
-void for_each_tensor(const Kernel& kernel, Visit visit) {
-  for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-    for (const Operand& operand : *operands) visit(operand.tensor);
-  }
-  if (kernel.workspace) visit(kernel.workspace);
-}
 
 std::vector<std::uint32_t> count_layer_steps(const Graph& graph) {
   std::vector<std::uint32_t> steps(graph.kernels.size());
   for (std::size_t i = 1; i < steps.size(); ++i) {
-    const Kernel &before = graph.kernels[i - 1], &now = graph.kernels[i];
-    steps[i] = steps[i - 1] + (before.layer != now.layer || before.phase != now.phase ? 1 : 0);
+    steps[i] = steps[i - 1] + (ends_layer_step(graph, i - 1) ? 1 : 0);
   }
   return steps;
 }
 
 void note_uses(const Graph& graph, std::vector<Lifetime>& lifetimes) {
   for (std::uint32_t k = 0; k < graph.kernels.size(); ++k) {
-    for_each_tensor(graph.kernels[k], [&](TensorId id) {
+    for_each_operand_tensor(graph.kernels[k], [&](TensorId id) {
       auto& users = lifetimes[id.index].users;
       if (users.empty() || users.back().index != k) users.push_back({k});
     });

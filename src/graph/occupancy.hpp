@@ -24,7 +24,7 @@ struct MemoryUse {
   std::vector<std::vector<std::uint32_t>> of_kernel;  ///< the tensors it uses, each once
 
   explicit MemoryUse(const Graph& graph);
-  /// Of the same kernels run backwards in time: the last is at position 0.
+  /// Returns the use of the same kernels run backwards in time: the last is at position 0.
   MemoryUse reversed() const;
 };
 
@@ -33,7 +33,7 @@ class Occupancy {
   /// `use` must outlive this.
   explicit Occupancy(const MemoryUse& use);
 
-  /// How many more bytes are live after `kernel` than before it, were it the next to run.
+  /// Returns how many more bytes are live after `kernel` than before it, were it the next to run.
   std::int64_t change(std::uint32_t kernel) const { return change_[kernel]; }
   std::int64_t peak_bytes() const { return peak_; }
 

@@ -14,7 +14,7 @@ namespace terrace {
 
 inline bool is_token(const Tensor& tensor) { return tensor.kind == TensorKind::token; }
 
-/// Whether the kernel uses state outside of its operands, so that it cannot run again.
+/// Returns whether the kernel uses state outside of its operands, so that it cannot run again.
 inline bool has_token(const Graph& graph, const Kernel& kernel) {
   const auto is_one = [&](const Operand& operand) { return is_token(graph[operand.tensor]); };
   return std::any_of(kernel.inputs.begin(), kernel.inputs.end(), is_one) ||

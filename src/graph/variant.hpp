@@ -12,14 +12,14 @@ namespace terrace {
 /// An empty list of variants stands for one without a name.
 std::size_t variant_count(const Kernel& kernel);
 
-/// Whether it runs without the workspace that other variants of the kernel work in. pre: the kernel has that
-/// variant
+/// Returns whether it runs without the workspace that other variants of the kernel work in. pre: the kernel
+/// has that variant
 bool runs_without_workspace(const Kernel& kernel, std::uint32_t variant);
 
 /// The kernel with that variant alone, and with no workspace where that needs none. pre: as above
 Kernel as_variant(const Kernel& kernel, std::uint32_t variant);
 
-/// Whether every variant has the operand: not so a workspace that one of them does without.
+/// Returns whether every variant has the operand: not so a workspace that one of them does without.
 bool is_needed(const Kernel& kernel, TensorId operand);
 
 }  // namespace terrace

@@ -50,13 +50,6 @@ void read_if(const JsonObject& object, std::string_view key, Value& value) {
   if (const auto found = object.find(key)) read(*found, value);
 }
 
-/// Reads one element for each entry of an array.
-template <class Element, class Read>
-void read_all(const JsonValue& json, std::vector<Element>& elements, Read read_one) {
-  const std::size_t size = json.size();
-  for (std::size_t i = 0; i < size; ++i) elements.push_back(read_one(json[i]));
-}
-
 MachineTier read_tier(const JsonValue& json) {
   const JsonObject object(json, machine_keys::kTier);
   MachineTier tier;
@@ -102,12 +95,12 @@ Link read_link(const Machine& machine, const JsonValue& json) {
   Link link;
   link.from = tier_named(machine, object.need("from"));
   link.to = tier_named(machine, object.need("to"));
-  read_all(object.need("rates"), link.rates, read_rate);
+  link.rates = read_list(object.need("rates"), read_rate);
   read_if(object, "both_ways", link.both_ways);
   read_if(object, "compute_loss", link.compute_loss);
   read_if(object, "threads", link.threads);
   read_if(object, "while_computing", link.while_computing);
-  if (const auto counts = object.find("by_threads")) read_all(*counts, link.by_threads, read_threaded);
+  if (const auto counts = object.find("by_threads")) link.by_threads = read_list(*counts, read_threaded);
   return link;
 }
 
@@ -126,42 +119,32 @@ Compute read_compute(const JsonObject& object) {
   read_if(object, "name", compute.name);
   read_if(object, "threads", compute.threads);
   read(object.need("flops_per_second"), compute.flops_per_second);
-  if (const auto rates = object.find("by_type")) read_all(*rates, compute.by_type, read_typed_rate);
+  if (const auto rates = object.find("by_type")) compute.by_type = read_list(*rates, read_typed_rate);
   return compute;
 }
 
 Engine read_engine(const Machine& machine, const JsonValue& json) {
   const JsonObject object(json, machine_keys::kEngine);
   Engine engine{read_compute(object), {}};
-  read_all(object.need("reaches"), engine.reaches,
-           [&](const JsonValue& tier) { return tier_named(machine, tier); });
+  engine.reaches =
+      read_list(object.need("reaches"), [&](const JsonValue& tier) { return tier_named(machine, tier); });
   std::sort(engine.reaches.begin(), engine.reaches.end());
   return engine;
 }
 
-/// Another format or version may have other keys, so these two are checked first.
-void require_format(const JsonValue& json) {
-  if (!json.json().is_object()) return;
-  const auto format = json.json().find("format"), version = json.json().find("version");
-  if (format == json.json().end() || *format != machine_keys::kFormat)
-    json.fail(fmt::format("this is no machine: the key 'format' must be '{}'", machine_keys::kFormat));
-  if (version == json.json().end() || *version != machine_keys::kVersion)
-    json.fail(fmt::format("the key 'version' must be {}, the one this build reads", machine_keys::kVersion));
-}
-
 Machine read_machine_value(const JsonValue& json) {
-  require_format(json);
-  const JsonObject object(json, machine_keys::kMachine);
+  const JsonObject object =
+      open_format(json, {"machine", machine_keys::kFormat, machine_keys::kVersion}, machine_keys::kMachine);
   Machine machine;
   read_if(object, "name", machine.name);
   read_if(object, "source", machine.source);
   machine.compute = read_compute(JsonObject(object.need("compute"), machine_keys::kCompute));
-  read_all(object.need("tiers"), machine.tiers, read_tier);
+  machine.tiers = read_list(object.need("tiers"), read_tier);
   if (const auto links = object.find("links"))
-    read_all(*links, machine.links, [&](const JsonValue& link) { return read_link(machine, link); });
+    machine.links = read_list(*links, [&](const JsonValue& link) { return read_link(machine, link); });
   if (const auto engines = object.find("engines"))
-    read_all(*engines, machine.further_engines,
-             [&](const JsonValue& engine) { return read_engine(machine, engine); });
+    machine.further_engines =
+        read_list(*engines, [&](const JsonValue& engine) { return read_engine(machine, engine); });
   return machine;
 }
 

@@ -9,7 +9,8 @@
 
 namespace terrace::math {
 
-/// How many rows have a label. Throws logic_error where a label is neither a column nor kIgnoredLabel.
+/// Returns how many rows have a label. Throws logic_error where a label is neither a column nor
+/// kIgnoredLabel.
 inline std::int64_t check_labels(const std::int32_t* labels, Rows shape) {
   check(shape.rows >= 0 && shape.columns >= 0, "a number of rows or columns is negative");
   std::int64_t labelled = 0, ignored = 0;

@@ -117,7 +117,7 @@ struct SinCos {
   float sin, cos;
 };
 
-/// Of 2 pi times `turns`. pre: 0 <= turns <= 1
+/// Returns sine and cosine of 2 pi times `turns`. pre: 0 <= turns <= 1
 [[gnu::always_inline]] inline SinCos sin_cos(float turns) {
   const auto [value, quarter] = nearest_whole(4 * turns);
   const float x = (turns - value * 0.25f) * (2 * std::numbers::pi_v<float>);

@@ -87,7 +87,7 @@ double sum_over_ranges(std::int64_t n, Body body) {
   return sum;
 }
 
-/// Of a row; minus infinity where it is empty.
+/// Returns the greatest element of a row; minus infinity where it is empty.
 [[gnu::always_inline]] inline float greatest(const float* row, std::int64_t columns) {
   float most = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : most)

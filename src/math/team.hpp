@@ -9,7 +9,7 @@
 
 namespace terrace::math {
 
-/// How many threads OpenMP would give a team now.
+/// Returns how many threads OpenMP would give a team now.
 std::int64_t team_size();
 /// Teams that the calling thread starts have so many from here on. pre: at least one
 void set_team_size(unsigned threads);

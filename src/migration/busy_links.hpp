@@ -15,19 +15,19 @@ class BusyLinks {
   /// Borrows the machine.
   explicit BusyLinks(const Machine& machine) : machine_(machine), lanes_(2 * machine.tiers.size()) {}
 
-  /// When all that was started before is done.
+  /// Returns when all that was started before is done.
   Seconds free_at(TierId from, TierId to) const { return lanes_[lane(from, to)].free_at; }
-  /// When a transfer would be done that is started now.
+  /// Returns when a transfer would be done that is started now.
   Seconds end_of(TierId from, TierId to, Bytes size, Seconds now) const;
-  /// Starts one. Returns when it is done.
+  /// Starts a transfer. Returns when it is done.
   Seconds start(TierId from, TierId to, Bytes size, Seconds now);
-  /// When a kernel is done that starts now and takes so long alone. pre: no earlier than those before
+  /// Returns when a kernel is done that starts now and takes so long alone. pre: `now` never goes back
   Seconds end_of_kernel(Seconds alone, Seconds now);
 
  private:
   struct Transfer {
     Seconds end;
-    double loss;  ///< of the kernels' speed
+    double loss;  ///< the share of the kernels' speed that it takes
   };
   /// A link, or both of a pair that cannot work at once.
   struct Lane {

@@ -17,9 +17,9 @@ namespace terrace::migration {
 /// The first kernel of each interval, ascending from 0. The step's end is an interval of its own.
 using Cuts = std::vector<std::uint32_t>;
 
-/// Intervals of so many layers each; the last may have fewer. pre: layers > 0
+/// Returns intervals of so many layers each; the last may have fewer. pre: layers > 0
 Cuts equal_cuts(const StepView& view, std::uint32_t layers);
-/// Every kernel alone, for where not even one layer fits.
+/// Returns intervals of one kernel each, for budgets in which not even one layer fits.
 Cuts kernel_cuts(const StepView& view);
 
 struct Visit {
@@ -40,11 +40,11 @@ struct Visits {
 
 Visits make_visits(const StepView& view, const Units& units, const Cuts& cuts);
 
-/// The most bytes of short-lived tensors at once, by interval.
+/// Returns, by interval, the most bytes that short-lived tensors take at once.
 std::vector<Bytes> reserves(const StepView& view, const Units& units, const Cuts& cuts);
 
-/// The least fast memory Sentinel wants: what short-lived tensors take at most, and the largest long-lived
-/// tensor (002 section 4.4.5).
+/// Returns the least fast memory that Sentinel wants: what short-lived tensors take at most, and the largest
+/// long-lived tensor (002 section 4.4.5).
 Bytes least_fast_memory(const StepView& view, const Units& units);
 
 }  // namespace terrace::migration

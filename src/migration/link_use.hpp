@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// How planners that move tensors beside kernels take a link.
+// What planners that move tensors beside kernels assume of a link.
 #pragma once
 
 #include "terrace/machine.hpp"
 
 namespace terrace {
 
-/// A device that cannot do both directions at once is one lane for both.
+/// Returns whether both directions share one lane, as on a device that cannot do both at once.
 inline bool is_one_lane(const Link& link) { return link.both_ways < 0.75; }
 
+/// Returns how long a transfer takes while kernels run.
 inline Seconds time_beside_kernels(const Link& link, Bytes size) {
   return link.time(size) / link.while_computing;
+}
+
+/// Returns how much longer kernels take because of a transfer beside them.
+inline Seconds lost_to_transfer(const Link& link, Bytes size) {
+  return link.compute_loss * time_beside_kernels(link, size);
 }
 
 }  // namespace terrace

@@ -32,7 +32,7 @@ void MigrationWriter::begin_interval(std::uint32_t interval) {
   }
 }
 
-/// Which of the three cases the interval begins with.
+/// Notes which of the three cases the interval begins with.
 void MigrationWriter::judge(std::uint32_t interval) {
   if (interval == 0) return;
   for (std::uint32_t v = visits_.begin[interval]; v < visits_.begin[interval + 1]; ++v) {
@@ -47,7 +47,7 @@ void MigrationWriter::judge(std::uint32_t interval) {
   }
 }
 
-/// Whether the visit's unit is still to be fetched: it has not begun to come.
+/// Returns whether the visit's unit is still to be fetched: it has not begun to come.
 bool MigrationWriter::is_awaited(std::uint32_t visit) const {
   const State& state = state_[visits_.all[visit].unit];
   const bool begun = state.visit != kNever && visits_.all[state.visit].first >= visits_.all[visit].first;
@@ -61,7 +61,7 @@ bool MigrationWriter::holds_needed(const Unit& unit) const {
   });
 }
 
-/// Whether the kernels lose less by using the unit where it is than by waiting for it.
+/// Returns whether the kernels lose less by using the unit where it is than by waiting for it.
 bool MigrationWriter::is_better_left(std::uint32_t visit, Seconds arrival, Seconds needed) const {
   const Visit& what = visits_.all[visit];
   if (arrival <= needed || !units_.all[what.unit].in_place) return false;
@@ -85,7 +85,7 @@ void MigrationWriter::leave_in_slow(std::uint32_t visit) {
     schedule_.slow[touch.kernel] += touch.slow;
   }
   if (!schedule_.stays[visit]) return;
-  // It cannot stay where it is not.
+  // A unit that is used in slow memory is not in fast memory afterwards, so it cannot stay there.
   schedule_.stays[visit] = false;
   schedule_.planned.add(what.last + 1, visits_.all[what.next].first - 1, -size_of(what.unit));
 }

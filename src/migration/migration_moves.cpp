@@ -85,7 +85,7 @@ bool MigrationWriter::keep(std::uint32_t u, std::uint32_t kernel) {
   return true;
 }
 
-/// Everything is where it was when the step started; results have one region each.
+/// Brings everything back to where it was when the step started; results keep one region each.
 void MigrationWriter::finish() {
   while (!walk_.departing.empty()) finish_leaving(0, view_.kernels());
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
@@ -107,7 +107,7 @@ void MigrationWriter::finish() {
   }
 }
 
-/// Where the unit's regions outside fast memory are.
+/// Returns the tier of the unit's regions outside fast memory, if it has any.
 std::optional<TierId> MigrationWriter::slower_tier_of(const Unit& unit) const {
   for (const TensorId tensor : unit.tensors) {
     for (std::uint32_t tier = 1; tier < machine_.tiers.size(); ++tier) {
@@ -117,7 +117,7 @@ std::optional<TierId> MigrationWriter::slower_tier_of(const Unit& unit) const {
   return std::nullopt;
 }
 
-/// Where they are, or will be.
+/// Returns the tier where the unit's slower regions are, or will be.
 Result<TierId> MigrationWriter::spill_tier(const Unit& unit) {
   if (const auto tier = slower_tier_of(unit)) return *tier;
   if (unit.backing_tier && writer_.has_room(unit.tensors.front(), *unit.backing_tier))
@@ -125,7 +125,7 @@ Result<TierId> MigrationWriter::spill_tier(const Unit& unit) {
   return writer_.spill_tier(unit.tensors.front());
 }
 
-/// Where kernels use the tensor: in fast memory, if it is there.
+/// Returns the tier where kernels use the tensor: fast memory, if it is there.
 TierId MigrationWriter::tier_of(TensorId tensor) const {
   for (std::uint32_t tier = 0; tier < machine_.tiers.size(); ++tier) {
     if (writer_.has(tensor, {tier})) return TierId{tier};
@@ -148,7 +148,7 @@ std::vector<std::uint32_t> MigrationWriter::copy_runs(const Unit& unit, TierId f
   return tickets;
 }
 
-/// What fast memory lacks of the kernel's operands.
+/// Returns the bytes of the kernel's operands that are not in fast memory yet.
 Bytes MigrationWriter::missing(std::uint32_t kernel) const {
   Bytes bytes{};
   const auto uses = view_.uses.of(kernel);

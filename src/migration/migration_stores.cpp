@@ -33,7 +33,7 @@ void MigrationWriter::plan_stores() {
   }
 }
 
-/// pre: the kernel uses the tensor
+/// Returns whether a later kernel reads the tensor. pre: the kernel uses the tensor
 bool MigrationWriter::is_read_later(TensorId tensor, std::uint32_t kernel) const {
   const auto uses = view_.uses.of(kernel);
   const auto use =
@@ -48,7 +48,7 @@ bool MigrationWriter::is_storable(std::uint32_t u) const {
          !stored_[tensor.index];
 }
 
-/// Where links are busy with what has left already, that goes first.
+/// Starts the stores that are due. What has left already goes first where links are busy with it.
 void MigrationWriter::store_ahead(std::uint32_t kernel) {
   if (stores_.empty()) return;
   due_.insert(due_.end(), stores_[kernel].begin(), stores_[kernel].end());

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "migration/variant_choice.hpp"
+#include "plan/operand_tiers.hpp"
 
 namespace terrace::migration {
 
@@ -48,16 +49,16 @@ Result<void> MigrationWriter::begin() {
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
     const Unit& unit = units_.all[u];
     if (!unit.persistent && !unit.given) continue;
-    TierId home{0};
+    TierId start{0};
     if (!schedule_.from_start[u] && (unit.persistent || unit.in_place)) {
       const auto spill = spill_tier(unit);
       if (!spill) return spill.error();
       // What is given is filled where kernels could use it.
-      if (unit.persistent || machine_[*spill].addressable) home = *spill;
+      if (unit.persistent || machine_[*spill].addressable) start = *spill;
     }
-    in_backing_tier_[u] = home != TierId{0};
+    in_backing_tier_[u] = start != TierId{0};
     for (const TensorId tensor : unit.tensors) {
-      writer_.start(tensor, home);
+      writer_.start(tensor, start);
       stored_[tensor.index] = in_backing_tier_[u];
     }
     if (in_backing_tier_[u]) continue;
@@ -92,7 +93,7 @@ void MigrationWriter::make_room(std::uint32_t kernel) {
   }
 }
 
-/// What the kernel needs is at hand from now on.
+/// Brings what the kernel needs and waits for it.
 void MigrationWriter::begin_visits(std::uint32_t kernel) {
   for (const Use& use : view_.uses.of(kernel)) {
     const std::uint32_t u = units_.of[use.tensor.index], visit = visit_at(u, kernel);
@@ -122,7 +123,7 @@ void MigrationWriter::begin_visit(std::uint32_t visit, std::uint32_t kernel) {
   state_[u].visit = visit;
 }
 
-/// The visit that the unit's use by this kernel belongs to.
+/// Returns the visit that the unit's use by this kernel belongs to.
 std::uint32_t MigrationWriter::visit_at(std::uint32_t u, std::uint32_t kernel) const {
   const std::uint32_t visit = state_[u].visit;
   if (visit == kNever) return visits_.first[u];
@@ -131,11 +132,8 @@ std::uint32_t MigrationWriter::visit_at(std::uint32_t u, std::uint32_t kernel) c
 
 Result<void> MigrationWriter::compute(std::uint32_t kernel) {
   if (auto made = make_operands(kernel); !made) return made;
-  const Kernel& what = graph_.kernels[kernel];
-  std::vector<TierId> tiers;
-  for (const Operand& operand : what.inputs) tiers.push_back(tier_of(operand.tensor));
-  for (const Operand& operand : what.outputs) tiers.push_back(tier_of(operand.tensor));
-  if (what.workspace) tiers.push_back(tier_of(what.workspace));
+  std::vector<TierId> tiers =
+      operand_tiers(graph_.kernels[kernel], [&](TensorId tensor) { return tier_of(tensor); });
   const std::uint32_t variant = fastest_variant(graph_, view_.request.profile, {kernel});
   walk_.now = walk_.links.end_of_kernel(view_.clock.time({kernel}, variant, tiers), walk_.now);
   writer_.run({kernel}, std::move(tiers), variant);
@@ -143,7 +141,7 @@ Result<void> MigrationWriter::compute(std::uint32_t kernel) {
   return {};
 }
 
-/// Regions that are not there yet.
+/// Makes the regions of the kernel's operands that do not exist yet.
 Result<void> MigrationWriter::make_operands(std::uint32_t kernel) {
   for (const Use& use : view_.uses.of(kernel)) {
     const std::uint32_t u = units_.of[use.tensor.index];
@@ -176,7 +174,7 @@ void MigrationWriter::after_use(const Use& use) {
   if (!in_backing_tier_[u]) free_slow(use.tensor);
 }
 
-/// It is in fast memory for the whole step.
+/// Returns whether the unit is in fast memory for the whole step.
 bool MigrationWriter::is_pinned(std::uint32_t u) const {
   return units_.all[u].fixed || (units_.all[u].persistent && schedule_.from_start[u]);
 }

@@ -33,9 +33,9 @@ class MigrationWriter {
                   Stores stores = Stores::when_leaving);
 
   Result<Draft> write(PackingEffort effort);
-  /// How each interval began; those for which nothing migrates are done.
+  /// Returns how each interval began; those for which nothing migrates are done.
   const std::vector<Case>& cases() const { return cases_; }
-  /// How long the kernels of each interval wait for units that are on their way.
+  /// Returns how long the kernels of each interval wait for units that are on their way.
   const std::vector<Seconds>& waited() const { return waited_; }
 
  private:

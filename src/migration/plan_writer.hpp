@@ -19,7 +19,7 @@
 
 namespace terrace {
 
-/// Enough to come within a percent or two, in a fraction of a second.
+/// How much packing searches: enough to come within a percent or two, in a fraction of a second.
 constexpr PackingEffort kPlanEffort{2'000'000};
 
 /// A finished plan and how much of every tier its regions take where they were packed: the plan is one only
@@ -33,22 +33,22 @@ class PlanWriter {
  public:
   PlanWriter(const PlanRequest& request, std::string planner);
 
-  /// Their regions lie side by side in this order in every tier, and the room of all is taken while one of
-  /// them is there. pre: none has a region yet or is in another group; none is given
+  /// Keeps tensors together: their regions lie side by side in this order in every tier, and the room of all
+  /// is taken while one of them is there. pre: none has a region yet or is in another group; none is given
   void keep_together(std::span<const TensorId> tensors);
 
   bool has(TensorId tensor, TierId tier) const;
-  /// What a region of the tensor takes in a tier.
+  /// Returns what a region of the tensor takes in a tier.
   Bytes size(TensorId tensor, TierId tier) const;
-  /// Whether the tier has room for a region of the tensor, and for those it is kept together with.
+  /// Returns whether the tier has room for a region of the tensor, and for those it is kept together with.
   bool has_room(TensorId tensor, TierId tier) const;
-  /// The slower tier where the tensor has a region, else the one where it gets its next. Fails where no tier
-  /// has room: names the bytes.
+  /// Returns the slower tier where the tensor has a region, else the one where it gets its next. Fails where
+  /// no tier has room: names the bytes.
   Result<TierId> spill_tier(TensorId tensor);
 
   void start(TensorId tensor, TierId tier);  ///< pre: no instruction was written yet
   void alloc(TensorId tensor, TierId tier);
-  /// Makes the region of the start once more, where it was. pre: it was freed
+  /// Allocates the tensor's start region once more, where it was. pre: it was freed
   void restore(TensorId tensor, TierId tier);
   void free(TensorId tensor, TierId tier);
   std::uint32_t copy(TensorId tensor, TierId from, TierId to) { return copy(std::vector{tensor}, from, to); }
@@ -57,7 +57,7 @@ class PlanWriter {
   void wait(std::uint32_t ticket);
   /// Runs the variant that is fastest in tier 0.
   void run(KernelId kernel, std::vector<TierId> tiers);
-  /// Runs it with all operands in one tier.
+  /// Runs the kernel with all operands in one tier.
   void run(KernelId kernel, TierId tier);
   void run(KernelId kernel, std::vector<TierId> tiers, std::uint32_t variant);
 

@@ -6,8 +6,8 @@
 namespace terrace {
 namespace {
 
-/// Whether every region is made once, where the graph and the machine have its tensor and tier, and is there
-/// when it ends.
+/// Returns whether every region is made once, where the graph and the machine have its tensor and tier, and
+/// is there when it ends.
 bool holds_together(const PlanRequest& request, const Plan& plan) {
   const std::size_t tiers = request.machine.tiers.size();
   std::vector<bool> there(request.graph.tensors.size() * tiers);

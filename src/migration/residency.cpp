@@ -13,7 +13,7 @@ namespace {
 
 constexpr Bytes kSmall{64 << 10};
 
-/// One walk over the step.
+/// Walks over the kernels of a step once.
 class Walk {
  public:
   Walk(const PlanRequest& request, const StepUses& uses, Bytes capacity, const VictimRule& rule,
@@ -40,7 +40,7 @@ class Walk {
     return std::move(residency_);
   }
 
-  /// Whether a tensor never had to leave.
+  /// Returns whether a tensor never had to leave.
   bool stayed(std::size_t tensor) const { return !state_[tensor].left; }
 
  private:
@@ -104,7 +104,7 @@ class Walk {
     }
   }
 
-  /// What nobody needs any more.
+  /// Removes what nobody needs any more.
   void leave(std::uint32_t kernel) {
     for (const Use& use : uses_.of(kernel)) {
       const bool needed = use.next != kNever || graph_[use.tensor].persistent || kernel == uses_.kernels();
@@ -173,19 +173,24 @@ class Walk {
   Residency residency_;
 };
 
-/// With a single tier there is none to leave for.
+/// Returns, by tensor, whether it never leaves. With a single tier there is none to leave for.
 std::vector<bool> always_pinned(const PlanRequest& request) {
   const Graph& graph = request.graph;
-  std::vector<bool> pinned(graph.tensors.size());
-  const bool single = request.machine.tiers.size() < 2;
-  for (std::size_t i = 0; i < pinned.size(); ++i) pinned[i] = single && graph.tensors[i].persistent;
-  for (const TensorId result : graph.results) {
-    if (graph[result].persistent || graph[result].kind == TensorKind::input) pinned[result.index] = true;
-  }
+  std::vector<bool> pinned = results_that_stay(graph);
+  if (request.machine.tiers.size() > 1) return pinned;
+  for (std::size_t i = 0; i < pinned.size(); ++i) pinned[i] = pinned[i] || graph.tensors[i].persistent;
   return pinned;
 }
 
 }  // namespace
+
+std::vector<bool> results_that_stay(const Graph& graph) {
+  std::vector<bool> stay(graph.tensors.size());
+  for (const TensorId result : graph.results) {
+    stay[result.index] = graph[result].persistent || graph[result].kind == TensorKind::input;
+  }
+  return stay;
+}
 
 double farthest_next_use(const Candidate& candidate) {
   const double small = candidate.size < kSmall ? -1e12 : 0;

@@ -17,14 +17,14 @@ struct Schedule {
   std::vector<bool> in_place;    ///< by visit
   std::vector<bool> stays;       ///< by visit: in fast memory until the next one
   std::vector<bool> from_start;  ///< by unit: in fast memory when the step starts; a persistent one always
-  PlannedOccupancy planned;      ///< of fast memory, with transfers that take no time
-  std::vector<Seconds> slow;     ///< by kernel: what its operands in slower tiers take
+  PlannedOccupancy planned;      ///< bytes of fast memory in use, if transfers took no time
+  std::vector<Seconds> slow;     ///< by kernel: the time that its operands in slower tiers take
   bool fits = true;              ///< else some kernels' operands exceed the capacity
 };
 
-/// Whether what the unit holds comes from its backing tier for this visit.
+/// Returns whether what the unit holds comes from its backing tier for this visit.
 bool is_fetched(const Units& units, const Visits& visits, const Schedule& schedule, std::uint32_t visit);
-/// What using the unit in its backing tier during a visit adds to the kernels' time.
+/// Returns what using the unit in its backing tier during a visit adds to the kernels' time.
 Seconds slowdown(const StepView& view, const Units& units, const Visit& visit,
                  const std::vector<Seconds>& slow);
 /// Books the room that a unit takes in fast memory by what was decided about it, and the time of kernels that

@@ -13,11 +13,12 @@
 namespace terrace {
 namespace {
 
-using Place = std::pair<TensorId, TierId>;
+/// Names a region: a tensor has at most one in each tier.
+using RegionKey = std::pair<TensorId, TierId>;
 
 /// The regions a run reads and those it writes.
 struct Uses {
-  std::vector<Place> reads, writes;
+  std::vector<RegionKey> reads, writes;
 
   Uses(const Graph& graph, const Run& run) {
     const Kernel& kernel = graph[run.kernel];
@@ -81,7 +82,7 @@ class Spreading {
   bool is_known(const Runner& runner) const { return runner.number < lanes_[runner.engine].known; }
 
   /// Tickets of runs that may still use the region, the last of each engine.
-  std::set<std::uint32_t> pending(const std::vector<Place>& read, const std::vector<Place>& written,
+  std::set<std::uint32_t> pending(const std::vector<RegionKey>& read, const std::vector<RegionKey>& written,
                                   std::optional<std::uint32_t> but_on = {}) const {
     std::map<std::uint32_t, std::size_t> last;
     const auto look_at = [&](const std::vector<Runner>& runners) {
@@ -91,12 +92,12 @@ class Spreading {
         number = std::max(number, one.number);
       }
     };
-    for (const auto* places : {&read, &written}) {
-      for (const Place& place : *places) {
-        const auto users = users_.find(place);
+    for (const auto* regions : {&read, &written}) {
+      for (const RegionKey& region : *regions) {
+        const auto users = users_.find(region);
         if (users == users_.end()) continue;
         look_at(users->second.writers);
-        if (places == &written) look_at(users->second.readers);
+        if (regions == &written) look_at(users->second.readers);
       }
     }
     std::set<std::uint32_t> tickets;
@@ -117,49 +118,49 @@ class Spreading {
     for (const std::uint32_t ticket : tickets) wait(ticket);
   }
 
-  std::uint64_t end_of(const Place& place) const {
-    return offsets_.at(place) + region_size(graph_[place.first], machine_[place.second]).count;
+  std::uint64_t end_of(const RegionKey& region) const {
+    return offsets_.at(region) + region_size(graph_[region.first], machine_[region.second]).count;
   }
   void end_late(LateFrees::iterator late) {
-    const Place place{late->tensor, late->tier};
-    wait_for(pending({}, {place}));
+    const RegionKey region{late->tensor, late->tier};
+    wait_for(pending({}, {region}));
     emit(*late);
-    offsets_.erase(place);
-    users_.erase(place);
+    offsets_.erase(region);
+    users_.erase(region);
     late_.erase(late);
   }
 
   void add(const Alloc& alloc) {
-    const Place place{alloc.tensor, alloc.tier};
+    const RegionKey region{alloc.tensor, alloc.tier};
     const std::uint64_t end = alloc.offset + region_size(graph_[alloc.tensor], machine_[alloc.tier]).count;
     for (auto it = late_.begin(); it != late_.end();) {
-      const Place other{it->tensor, it->tier};
+      const RegionKey other{it->tensor, it->tier};
       const bool overlaps =
           it->tier == alloc.tier && offsets_.at(other) < end && alloc.offset < end_of(other);
-      if (!overlaps && other != place) {
+      if (!overlaps && other != region) {
         ++it;
         continue;
       }
       end_late(it);
       it = late_.begin();
     }
-    offsets_[place] = alloc.offset;
+    offsets_[region] = alloc.offset;
     emit(alloc);
   }
 
   void add(const Free& free) {
-    const Place place{free.tensor, free.tier};
-    if (!pending({}, {place}).empty()) {
+    const RegionKey region{free.tensor, free.tier};
+    if (!pending({}, {region}).empty()) {
       late_.push_back(free);
       return;
     }
     emit(free);
-    offsets_.erase(place);
-    users_.erase(place);
+    offsets_.erase(region);
+    users_.erase(region);
   }
 
   void add(const Copy& copy) {
-    std::vector<Place> from, to;
+    std::vector<RegionKey> from, to;
     for (const TensorId tensor : copy.tensors) {
       from.emplace_back(tensor, copy.from);
       to.emplace_back(tensor, copy.to);
@@ -189,8 +190,8 @@ class Spreading {
     const Runner runner{engine.index, lanes_[engine.index].tickets.size()};
     lanes_[engine.index].tickets.push_back(*made.ticket);
     emit(std::move(made));
-    for (const Place& place : uses.reads) users_[place].readers.push_back(runner);
-    for (const Place& place : uses.writes) users_[place].writers.push_back(runner);
+    for (const RegionKey& region : uses.reads) users_[region].readers.push_back(runner);
+    for (const RegionKey& region : uses.writes) users_[region].writers.push_back(runner);
   }
 
   const Graph& graph_;
@@ -198,9 +199,9 @@ class Spreading {
   Plan plan_;
   const std::function<EngineId(KernelId)>& engine_of_;
   std::uint32_t next_;
-  std::vector<Lane> lanes_;                 ///< by engine
-  std::map<Place, Users> users_;            ///< on other engines, of regions that exist
-  std::map<Place, std::uint64_t> offsets_;  ///< of regions that exist, or are freed late
+  std::vector<Lane> lanes_;                     ///< by engine
+  std::map<RegionKey, Users> users_;            ///< on other engines, of regions that exist
+  std::map<RegionKey, std::uint64_t> offsets_;  ///< of regions that exist, or are freed late
   LateFrees late_;
 };
 
@@ -276,7 +277,7 @@ class LateFrees {
   std::vector<Instruction>& written_;
   const std::function<bool(KernelId)>& is_moved_;
   const std::uint32_t kernels_;
-  std::set<Place> used_;  ///< by kernels that are moved, since the region was made
+  std::set<RegionKey> used_;  ///< by kernels that are moved, since the region was made
   std::vector<Late> late_;
 };
 

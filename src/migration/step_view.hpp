@@ -24,7 +24,8 @@ struct StepView {
   std::uint32_t layers() const { return lifetimes.layer_steps(); }
 };
 
-/// How often a kernel reads and writes one operand, in sweeps over it: 0, 1, ... inputs, outputs, workspace.
+/// Returns how often a kernel reads and writes one operand, in sweeps over it: 0, 1, ... inputs, outputs,
+/// workspace.
 double sweeps(const StepView& view, KernelId kernel, std::size_t operand);
 
 }  // namespace terrace::migration

@@ -15,7 +15,7 @@
 
 namespace terrace {
 
-/// Evictions by the kernel of one of their ends; kNever is left out.
+/// Finds evictions by the kernel of one of their ends; an end of kNever is left out.
 class EvictionIndex {
  public:
   EvictionIndex(std::span<const Eviction> evictions, std::uint32_t kernels, std::uint32_t Eviction::*end);
@@ -33,26 +33,26 @@ class StepWriter {
   StepWriter(const PlanRequest& request, const StepUses& uses, const Residency& residency,
              std::string planner);
 
-  /// The regions of the start.
+  /// Writes the regions that the step starts with.
   Result<void> begin();
   /// Starts writing the tensor to its spill tier. Returns the ticket.
   Result<std::uint32_t> store(TensorId tensor);
-  /// Ends its region in fast memory.
+  /// Frees the tensor's region in fast memory.
   void drop(TensorId tensor);
-  /// Starts bringing it back; returns the ticket.
+  /// Starts bringing the tensor back. Returns the ticket.
   std::uint32_t fetch(TensorId tensor);
   void wait(std::uint32_t ticket) { writer_.wait(ticket); }
   bool is_fast(TensorId tensor) const { return writer_.has(tensor, {0}); }
-  /// The tier it is stored in or comes from. pre: it has a region there
+  /// Returns the tier that the tensor is stored in. pre: it has a region there
   TierId spilled_to(TensorId tensor) { return writer_.spill_tier(tensor).value(); }
   Bytes fast_size(TensorId tensor) const { return writer_.size(tensor, {0}); }
-  /// Regions of the kernel's operands that are not there yet: what it will write.
+  /// Returns the bytes of the kernel's operands that have no region yet: what it will write.
   Bytes missing(std::uint32_t kernel) const;
-  /// Makes those, runs the kernel and ends all regions that nobody needs any more.
+  /// Allocates those, runs the kernel and frees all regions that nobody needs any more.
   void run(std::uint32_t kernel);
-  /// Runs it a second time to recompute its one output. pre: its inputs are in fast memory
+  /// Runs the kernel a second time to recompute its one output. pre: its inputs are in fast memory
   void recompute(KernelId kernel);
-  /// Restores what the start had.
+  /// Restores the regions that the step started with, and packs.
   Draft finish(PackingEffort effort = kPlanEffort);
 
  private:

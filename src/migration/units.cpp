@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/operand_tensors.hpp"
 #include "plan/region_size.hpp"
 
 namespace terrace::migration {
@@ -25,7 +26,7 @@ Pattern pattern_of(const StepView& view, TensorId tensor) {
   return pattern;
 }
 
-/// Reading and writing the unit's tensors in its backing tier.
+/// Sets how long each touch takes to read and write the unit's tensors in its backing tier.
 void time_touches(const StepView& view, Units& units, std::uint32_t u) {
   Unit& unit = units.all[u];
   if (!unit.backing_tier) return;
@@ -34,14 +35,11 @@ void time_touches(const StepView& view, Units& units, std::uint32_t u) {
     if (touch.kernel == view.kernels()) continue;
     const Kernel& kernel = view.request.graph.kernels[touch.kernel];
     std::size_t operand = 0;
-    const auto add = [&](TensorId tensor) {
+    for_each_operand_tensor(kernel, [&](TensorId tensor) {
       if (units.of[tensor.index] == u)
         touch.slow += view.clock.access({touch.kernel}, operand, *unit.backing_tier);
       ++operand;
-    };
-    for (const auto* operands : {&kernel.inputs, &kernel.outputs})
-      for (const Operand& one : *operands) add(one.tensor);
-    if (kernel.workspace) add(kernel.workspace);
+    });
   }
 }
 
@@ -87,12 +85,10 @@ class Grouper {
 
   void count_accesses() {
     for (std::uint32_t k = 0; k < view_.kernels(); ++k) {
-      const Kernel& kernel = graph_.kernels[k];
       std::size_t operand = 0;
-      for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-        for (const Operand& one : *operands) accesses_[one.tensor.index] += sweeps(view_, {k}, operand++);
-      }
-      if (kernel.workspace) accesses_[kernel.workspace.index] += sweeps(view_, {k}, operand);
+      for_each_operand_tensor(graph_.kernels[k], [&](TensorId tensor) {
+        accesses_[tensor.index] += sweeps(view_, {k}, operand++);
+      });
     }
   }
 
@@ -142,7 +138,8 @@ class Grouper {
     }
   }
 
-  /// The nearest slower tier for what is used most; a tier takes no more than it could hold of all at once.
+  /// Gives the most used units the nearest slower tier; a tier takes no more units than it could hold all at
+  /// once.
   void choose_backing_tiers() {
     const Machine& machine = view_.request.machine;
     std::vector<std::uint32_t> order(units_.all.size());

@@ -17,13 +17,13 @@ namespace terrace::migration {
 /// A kernel that uses a unit.
 struct Touch {
   std::uint32_t kernel;
-  Seconds slow{0};  ///< reading and writing it in the unit's backing tier takes so long
+  Seconds slow{0};  ///< how long reading and writing the unit in its backing tier takes
 };
 
 struct Unit {
   std::vector<TensorId> tensors;
-  Bytes size;           ///< of its regions in fast memory
-  double accesses = 0;  ///< of a byte of it in one step, in sweeps
+  Bytes size;           ///< what its regions take in fast memory
+  double accesses = 0;  ///< how often a byte of it is read or written in one step
   bool short_lived = false, persistent = false, given = false;
   bool fixed = false;  ///< never leaves fast memory
   std::optional<TierId>
@@ -40,13 +40,13 @@ struct Units {
 enum class Grouping { on, off };
 enum class ShortLived { apart, as_others };
 
-/// With ShortLived::as_others every tensor counts as long-lived.
+/// Groups the tensors of a step. With ShortLived::as_others every tensor counts as long-lived.
 Units make_units(const StepView& view, Grouping grouping, ShortLived short_lived);
 
 /// Gives a unit another backing tier, with what its touches take there. pre: linked with tier 0 both ways
 void set_backing_tier(const StepView& view, Units& units, std::uint32_t unit, TierId tier);
 
-/// Whether it is made, used and over within one layer.
+/// Returns whether the tensor is made, used and dead within one layer.
 bool is_short_lived(const StepView& view, TensorId tensor);
 
 }  // namespace terrace::migration

@@ -15,7 +15,7 @@ bool has_room(const Graph& graph, const Kernel& kernel, std::uint32_t variant) {
   return kernel.variants[variant].workspace <= graph[kernel.workspace].bytes;
 }
 
-/// Of the variants that a rule admits.
+/// Returns the fastest of the variants that a rule admits.
 template <class Admits>
 std::optional<std::uint32_t> fastest(const Graph& graph, const Profile& profile, KernelId id, Admits admits) {
   const auto& times = profile.kernels[id.index].variants;
@@ -73,7 +73,8 @@ void VariantChoice::restore(Plan& plan) const {
     auto* run = std::get_if<Run>(&instruction);
     if (run == nullptr || chosen_[run->kernel.index] == kAny) continue;
     run->variant = chosen_[run->kernel.index];
-    // The tier of a workspace that it does not need.
+    // The plan names a tier for every operand of the graph, also for a workspace that this variant does not
+    // need.
     run->tiers.resize(operand_count(asked_.graph[run->kernel]), TierId{0});
   }
 }

@@ -13,7 +13,8 @@
 
 namespace terrace {
 
-/// With all operands in tier 0, of those whose workspace has room in the kernel's. pre: the profile has every
+/// Returns the variant that is fastest with all operands in tier 0, of those whose workspace has room in the
+/// kernel's. pre: the profile has every
 /// variant of the graph
 std::uint32_t fastest_variant(const Graph& graph, const Profile& profile, KernelId kernel);
 

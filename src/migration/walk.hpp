@@ -36,11 +36,11 @@ class Walk {
   std::deque<Departure> departing;  ///< in the order in which they are waited for
 
   bool has_room(std::int64_t bytes) const { return used + bytes <= capacity_; }
-  /// When the kernel would begin that is as far from `from`, which runs next, if nothing waited in between.
+  /// Returns when the kernel would begin if nothing waited from `from`, which runs next, until then.
   Seconds expected(std::uint32_t from, std::uint32_t kernel) const {
     return now + (begin_[kernel] - begin_[from]);
   }
-  /// The first kernel that is expected to begin at that time or after it; `from` runs next.
+  /// Returns the first kernel that is expected to begin at that time or after it; `from` runs next.
   std::uint32_t kernel_at(Seconds time, std::uint32_t from) const {
     const Seconds unhindered = begin_[from] + (time - now);
     const auto found = std::lower_bound(begin_.begin() + from, begin_.end(), unhindered);
@@ -53,7 +53,7 @@ class Walk {
     departure.late = departure.tickets.empty() ? next_kernel : kernel_at(departure.end, next_kernel);
     if (departure.late > next_kernel) planned.add(next_kernel, departure.late - 1, size);
   }
-  /// Gives up what of that is left, when it is gone before `next_kernel`.
+  /// Gives back the rest of that room when what left is gone before `next_kernel`.
   void give_up(const Departure& departure, std::int64_t size, std::uint32_t next_kernel,
                PlannedOccupancy& planned) {
     if (!departure.tickets.empty()) now = std::max(now, departure.end);
@@ -69,8 +69,8 @@ class Walk {
     planned.add(from, next_use - 1, size);
     return true;
   }
-  /// Whether what is fetched now and used at `next_use` leaves the kernels before that the room they need;
-  /// `missing`: what the next kernel still has to make.
+  /// Returns whether the kernels until `next_use` have the room they need if so much is fetched now;
+  /// `missing` is what the next kernel still has to make.
   bool can_fetch(std::int64_t size, std::uint32_t kernel, std::uint32_t next_use, std::int64_t missing,
                  const PlannedOccupancy& planned) const {
     const std::int64_t before = next_use > kernel ? planned.most(kernel, next_use - 1) : 0;

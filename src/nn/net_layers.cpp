@@ -13,7 +13,7 @@ Window window_of(const Net::Conv& options) {
   return {options.kernel, options.stride, options.padding, options.dilation, options.groups};
 }
 
-/// What PyTorch's layers start with: uniform within 1 / sqrt(inputs of one output).
+/// Returns what PyTorch's layers start with: uniform within 1 / sqrt(inputs of one output).
 Initial fan_in(std::int64_t inputs) {
   const float bound = inputs > 0 ? 1 / std::sqrt(static_cast<float>(inputs)) : 0;
   return {Initial::Kind::uniform, -bound, bound};

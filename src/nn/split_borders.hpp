@@ -13,7 +13,7 @@ using Borders = std::vector<std::int64_t>;
 /// Fails where there are none, naming the kernel. pre: the group can be split
 Result<Borders> borders_of(const Graph& graph, const CutGroup& group, Bytes limit);
 
-/// Of all tensors that a kernel touches.
+/// Returns the bytes of all tensors that a kernel touches.
 Bytes operand_bytes(const Graph& graph, const Kernel& kernel);
 
 }  // namespace terrace

@@ -207,22 +207,22 @@ class Rewriting {
     }
   }
 
-  struct Place {
+  struct PartOfKernel {
     std::size_t part;
     const Borders& borders;
   };
-  Operand operand_in(const Operand& operand, Share share, const Pieces& pieces, Place place) {
+  Operand operand_in(const Operand& operand, Share share, const Pieces& pieces, PartOfKernel at) {
     switch (share.kind) {
       case Kind::cut:
-        return pieces[place.part];
+        return pieces[at.part];
       case Kind::sum:
-        return piece_of(operand, operand.shape, place.part);
+        return piece_of(operand, operand.shape, at.part);
       case Kind::kept: {
-        const Shape shape = part_of(operand.shape, share.axis, place.borders, place.part);
-        return {places_[operand.tensor.index][place.part], shape, {}, {}};
+        const Shape shape = part_of(operand.shape, share.axis, at.borders, at.part);
+        return {places_[operand.tensor.index][at.part], shape, {}, {}};
       }
       case Kind::bits: {
-        const TensorId id = places_[operand.tensor.index][place.part];
+        const TensorId id = places_[operand.tensor.index][at.part];
         return {id, to_[id].shape, {}, {}};
       }
       default:

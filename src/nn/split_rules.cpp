@@ -11,7 +11,7 @@ using Kind = Share::Kind;
 constexpr Share kWhole{Kind::whole}, kSum{Kind::sum}, kFilled{Kind::filled}, kBits{Kind::bits};
 constexpr Share kRows{Kind::kept, 0}, kColumns{Kind::cut, 1};
 constexpr Share kSamples{Kind::either, 0}, kSaved{Kind::kept, 0};
-/// Of sequences that begin with time.
+/// The shares of sequences, whose first extent is time.
 constexpr Share kSequences{Kind::cut, 1}, kSavedSequences{Kind::kept, 1};
 
 /// Operands that may be left out stand last.

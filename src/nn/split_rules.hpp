@@ -35,7 +35,7 @@ struct Shares {
   std::vector<Share> inputs, outputs;
 };
 
-/// Of each operand of a kernel; nothing where it cannot be worked on in parts that way.
+/// Returns the share of each operand of a kernel; nothing where the kernel cannot be split that way.
 std::optional<Shares> shares_of(const Kernel& kernel, Way way);
 
 /// Calls visit(operand, share) for every operand.

@@ -39,7 +39,7 @@ struct MilpLimits {
   std::uint64_t nodes = 1'000'000'000;
 };
 
-/// Whether this build can solve at all.
+/// Returns whether this build can solve at all.
 bool has_cbc();
 
 /// Minimises. Built row by row, then solved once.

@@ -37,7 +37,7 @@ class DenseNetwork {
 
   /// All weights in a fixed order. Setting them forgets the means that Adam keeps.
   const std::vector<float>& weights() const { return weights_; }
-  /// Whether there are as many as the network has.
+  /// Returns whether there are as many as the network has.
   bool set_weights(std::span<const float> weights);
 
  private:

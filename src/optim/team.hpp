@@ -58,7 +58,7 @@ class Team {
 
   /// The middle of so much work: its end where a thread would take as long to begin as it saves.
   static std::size_t middle(std::size_t size) { return size < kLeast ? size : size / 2; }
-  /// Where to cut tensors or kernels in two, by how many edges or configurations are before each.
+  /// Returns where to cut tensors or kernels in two, by how many edges or configurations are before each.
   template <class Item>
   static std::uint32_t middle(const std::vector<Item>& items, std::size_t size) {
     const auto is_before = [half = middle(size)](const Item& item) { return item.first < half; };

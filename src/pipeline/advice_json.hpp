@@ -28,9 +28,9 @@ struct Advice {
 /// The whole answer of an adviser that has drawn its curve. Fails as Adviser::least_for does.
 Result<Advice> advice_of(Adviser& adviser, const AdviceRequest& request, double slowdown);
 
-/// What the plan's memory costs of what fast memory alone would; none where prices are missing.
+/// Returns what the plan's memory costs of what fast memory alone would; none where prices are missing.
 std::optional<double> price_share(const Advice& advice, const AdvicePoint& point);
-/// How much of the graph's peak.
+/// Returns which share of the whole the part is.
 double share(Bytes part, Bytes whole);
 
 nlohmann::json to_json(const Advice& advice);

@@ -27,8 +27,8 @@ std::optional<ProfileStore> open_store(const ProgressSink& progress) {
   return open_profile_store(*file, progress);
 }
 
-/// What a user asks for with `seconds=`, as in `autotm-sync+seconds=5`. Planners read no clock, so the time
-/// is kept here; a value that is no number is for the planner to refuse.
+/// Returns what a user asks for with `seconds=`, as in `autotm-sync+seconds=5`. Planners read no clock, so
+/// the time is kept here; a value that is no number is for the planner to refuse.
 std::optional<Seconds> seconds_of(std::string_view planner) {
   const auto choice = choose_planner(planner);
   if (!choice) return std::nullopt;

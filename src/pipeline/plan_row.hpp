@@ -28,7 +28,7 @@ struct PlanRow {
   std::vector<double> measured_steps;           ///< of a real run; none: it was not asked for or failed
 };
 
-/// Where there is nothing to plan with.
+/// Returns the row of a planner that could not be asked, because there is nothing to plan with.
 PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& planner,
                     const std::string& reason);
 /// Plans; a failure is kept as the row's reason.

@@ -96,7 +96,7 @@ Result<Program> made_ready(const Graph& graph, const WorkloadRequest& request, b
   return scheduled(graph);
 }
 
-/// How much of a tier can be had here and now.
+/// Returns how much of a tier can be had here and now.
 Bytes available(const MachineTier& tier) {
   const auto spec = parse_tier_spec(tier.spec);
   if (!spec || spec->kind != TierKind::file) return tier.capacity;

@@ -30,7 +30,7 @@ class Search {
   }
 
  private:
-  using Place = std::ptrdiff_t;  // in order_
+  using Position = std::ptrdiff_t;  ///< of a box in order_
 
   std::uint64_t end(std::uint32_t box) const { return layout_.offsets[box] + boxes_[box].size; }
 
@@ -66,7 +66,7 @@ class Search {
   }
 
   void step() {
-    const Place from = pick_culprit();
+    const Position from = pick_culprit();
     const std::uint32_t moved = order_[from];
     const auto to = pick(from, [&](std::uint32_t box) { return boxes_[box].meets(boxes_[moved]); });
     if (!to) return;
@@ -76,9 +76,9 @@ class Search {
   }
 
   // A box that reaches the top, or one some way down in the pile that it stands on.
-  Place pick_culprit() {
-    Place culprit = *pick(static_cast<Place>(order_.size()),
-                          [&](std::uint32_t box) { return end(box) == layout_.total; });
+  Position pick_culprit() {
+    Position culprit = *pick(static_cast<Position>(order_.size()),
+                             [&](std::uint32_t box) { return end(box) == layout_.total; });
     while (random_.below(2) == 0) {
       const std::uint32_t upper = order_[culprit];
       const auto lower = pick(culprit, [&](std::uint32_t box) {
@@ -92,11 +92,11 @@ class Search {
 
   // One of the places before `limit` whose boxes are wanted, each as likely.
   template <class Wanted>
-  std::optional<Place> pick(Place limit, const Wanted& wanted) {
+  std::optional<Position> pick(Position limit, const Wanted& wanted) {
     looks_ += static_cast<std::uint64_t>(limit);
-    std::optional<Place> picked;
+    std::optional<Position> picked;
     std::uint64_t found = 0;
-    for (Place place = 0; place < limit; ++place)
+    for (Position place = 0; place < limit; ++place)
       if (wanted(order_[place]) && random_.below(++found) == 0) picked = place;
     return picked;
   }

@@ -27,9 +27,9 @@ class Shelf {
   std::uint64_t place(const Box& box, Fit fit);
   /// Places it at that offset, unseen. pre: no box there is live with it
   void put(const Box& box, std::uint64_t offset);
-  /// Where the highest box ends.
+  /// Returns where the highest box ends.
   std::uint64_t top() const noexcept { return top_; }
-  /// How many boxes were looked at or put, over all calls.
+  /// Returns how many boxes were looked at or put, over all calls.
   std::uint64_t looks() const noexcept { return looks_; }
   void clear();
 

@@ -22,15 +22,6 @@ Seconds time(const JsonValue& json) {
 TensorId tensor(const JsonValue& json) { return {index(json)}; }
 TierId tier(const JsonValue& json) { return {index(json)}; }
 
-template <class Read>
-auto list(const JsonValue& json, Read read) {
-  std::vector<decltype(read(json))> elements;
-  const std::size_t size = json.size();
-  elements.reserve(size);
-  for (std::size_t i = 0; i < size; ++i) elements.push_back(read(json[i]));
-  return elements;
-}
-
 void need_size(const JsonValue& json, std::size_t size, const char* form) {
   if (json.size() != size) json.fail(fmt::format("{} is wanted", form));
 }
@@ -50,22 +41,22 @@ Traffic read_traffic(const JsonValue& json) {
 Copy read_copy(const JsonValue& json) {
   const bool has_lanes = json.size() == 6;
   if (!has_lanes) need_size(json, 5, "[\"copy\", [tensors], from, to, ticket]");
-  Copy copy{list(json[1], tensor), tier(json[2]), tier(json[3]), index(json[4]), {}};
+  Copy copy{read_list(json[1], tensor), tier(json[2]), tier(json[3]), index(json[4]), {}};
   if (!has_lanes) return copy;
   const JsonObject lanes(json[5], plan_keys::kCopyLanes);
-  if (const auto after = lanes.find("after")) copy.after = list(*after, index);
+  if (const auto after = lanes.find("after")) copy.after = read_list(*after, index);
   return copy;
 }
 
 Run read_run(const JsonValue& json) {
   const bool has_lanes = json.size() == 5;
   if (!has_lanes) need_size(json, 4, "[\"run\", kernel, variant, [tiers]]");
-  Run run{{index(json[1])}, index(json[2]), list(json[3], tier), {}, {}, {}};
+  Run run{{index(json[1])}, index(json[2]), read_list(json[3], tier), {}, {}, {}};
   if (!has_lanes) return run;
   const JsonObject lanes(json[4], plan_keys::kRunLanes);
   if (const auto engine = lanes.find("engine")) run.engine = {index(*engine)};
   if (const auto ticket = lanes.find("ticket")) run.ticket = index(*ticket);
-  if (const auto after = lanes.find("after")) run.after = list(*after, index);
+  if (const auto after = lanes.find("after")) run.after = read_list(*after, index);
   return run;
 }
 
@@ -93,34 +84,22 @@ Instruction read_instruction(const JsonValue& json) {
 Prediction read_prediction(const JsonValue& json) {
   const JsonObject object(json, plan_keys::kPrediction);
   return {time(object.need("step")), time(object.need("bound")), time(object.need("exposed")),
-          list(object.need("moved"), read_traffic)};
-}
-
-/// Another format or version may have other keys: those two are looked at first.
-JsonObject open(const JsonValue& json) {
-  if (json.json().is_object()) {
-    const auto format = json.json().find("format");
-    if (format == json.json().end() || *format != plan_keys::kFormat)
-      json.fail(fmt::format("this is no plan: the key 'format' must be '{}'", plan_keys::kFormat));
-    const auto version = json.json().find("version");
-    if (version == json.json().end() || *version != plan_keys::kVersion)
-      json.fail(fmt::format("the key 'version' must be {}, the one this build reads", plan_keys::kVersion));
-  }
-  return {json, plan_keys::kPlan};
+          read_list(object.need("moved"), read_traffic)};
 }
 
 Plan read(const JsonValue& json) {
-  const JsonObject object = open(json);
+  const JsonObject object =
+      open_format(json, {"plan", plan_keys::kFormat, plan_keys::kVersion}, plan_keys::kPlan);
   Plan plan;
   plan.planner = object.need("planner").text();
   if (const auto remark = object.find("remark")) plan.remark = remark->text();
   plan.graph = object.need("graph").text();
   plan.machine = object.need("machine").text();
   plan.profile = object.need("profile").text();
-  plan.budget = list(object.need("budget"), [](const JsonValue& bytes) { return Bytes{amount(bytes)}; });
+  plan.budget = read_list(object.need("budget"), [](const JsonValue& bytes) { return Bytes{amount(bytes)}; });
   plan.prediction = read_prediction(object.need("prediction"));
-  plan.start = list(object.need("start"), read_start);
-  plan.instructions = list(object.need("instructions"), read_instruction);
+  plan.start = read_list(object.need("start"), read_start);
+  plan.instructions = read_list(object.need("instructions"), read_instruction);
   return plan;
 }
 

@@ -11,7 +11,7 @@ namespace terrace::plan_keys {
 
 inline constexpr std::string_view kFormat = "terrace-plan";
 inline constexpr int kVersion = 1;
-/// Of an offset or an amount of bytes.
+/// The largest offset or amount of bytes that is read.
 inline constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 inline const std::vector<std::string_view> kPlan{"format",     "version", "planner",     "remark",

@@ -11,7 +11,7 @@ namespace terrace {
 /// One for each tier of the plan's budget.
 std::vector<Bytes> reach(const Graph& graph, const Machine& machine, const Plan& plan);
 
-/// Of every tier only as much as the plan's regions reach, so that no more is taken than is used.
+/// Lowers the budget of every tier to what the plan's regions reach, so that no more is taken than is used.
 void trim_budget(const Graph& graph, const Machine& machine, Plan& plan);
 
 }  // namespace terrace

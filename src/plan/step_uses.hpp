@@ -34,7 +34,7 @@ class StepUses {
     return {uses_.data() + begin_[kernel], uses_.data() + begin_[kernel + 1]};
   }
   std::uint32_t first(TensorId tensor) const { return first_[tensor.index]; }
-  /// Whether what it holds at the step's start is ever read.
+  /// Returns whether what it holds at the step's start is ever read.
   bool first_reads(TensorId tensor) const { return first_reads_[tensor.index]; }
 
  private:

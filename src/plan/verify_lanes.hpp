@@ -58,12 +58,12 @@ class LaneClocks {
     ended[lane] = number;
     return {lane, number};
   }
-  /// What is known when the lane's last event has ended.
+  /// Returns what is known when the lane's last event has ended.
   const Clock& ended(std::uint32_t lane) const { return ended_[lane]; }
   /// Nothing more is issued before what that clock knows has ended.
   void wait(const Clock& clock) { join(issued_, clock); }
 
-  /// What has ended when the next instruction is issued.
+  /// Returns what has ended when the next instruction is issued.
   const Clock& issued() const { return issued_; }
   const Clock& started() const { return started_; }
   static bool is_over(LaneEvent event, const Clock& clock) { return event.number <= clock[event.lane]; }

@@ -100,7 +100,7 @@ void Verification::take_tokens(KernelId kernel) {
   }
 }
 
-/// What a kernel may touch at all, or null after saying why not.
+/// Returns the region if the kernel may touch it at all, or null after saying why not.
 const AbstractRegion* Verification::usable_region(const Kernel& kernel, EngineId engine, TensorId tensor,
                                                   TierId tier, const char* does) {
   const AbstractRegion& region = regions_.at(tensor, tier);

@@ -29,7 +29,7 @@ class Values {
     }
   }
 
-  /// Of the kernel's inputs, in their order.
+  /// Returns the values of the kernel's inputs, in their order.
   std::span<const ValueNumber> read_by(KernelId kernel) const {
     return {numbers_.data() + first_[kernel.index], graph_[kernel].inputs.size()};
   }
@@ -37,7 +37,7 @@ class Values {
     const Kernel& it = graph_[kernel];
     return {numbers_.data() + first_[kernel.index] + it.inputs.size(), it.outputs.size()};
   }
-  /// What the tensor holds after the step.
+  /// Returns what the tensor holds after the step.
   ValueNumber last(TensorId tensor) const { return last_[tensor.index]; }
 
  private:

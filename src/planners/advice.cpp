@@ -14,7 +14,7 @@ namespace terrace {
 namespace {
 
 constexpr double kGigabyte = 1e9;
-/// Of what everything takes: how near the least is looked for.
+/// How near the least budget is looked for, as a share of what everything takes.
 constexpr double kResolution = 0.01;
 /// A plan as fast as was asked for may differ by rounding.
 constexpr double kRounding = 1e-9;
@@ -23,7 +23,8 @@ Bytes share_of(Bytes amount, double share) {
   return {static_cast<std::uint64_t>(share * static_cast<double>(amount.count))};
 }
 
-/// As cheap and as fast, and either more so or first.
+/// Marks the points that no other beats: none is cheaper and as fast, or faster and as cheap, or equal and
+/// earlier.
 void mark_frontier(std::vector<AdvicePoint>& points) {
   const bool priced =
       std::all_of(points.begin(), points.end(), [](const AdvicePoint& one) { return one.price.has_value(); });
@@ -55,7 +56,8 @@ Adviser::Adviser(AdviceRequest request)
   plan_everything();
 }
 
-/// Packing takes a little more than the peak, and where there is room more than that.
+/// Plans with everything in fast memory. Packing takes a little more than the peak, so several budgets are
+/// tried.
 void Adviser::plan_everything() {
   for (const std::uint64_t percent : {100, 101, 102, 105, 110, 125}) {
     const Bytes granularity = request_.machine.tiers[0].granularity;
@@ -126,7 +128,7 @@ Result<void> Adviser::plan_for(Bytes fast) {
   return {};
 }
 
-/// New prices may prove more of the others, too, and theirs more of this.
+/// Adds a bound. Its multipliers may prove more at the other budgets, too, and theirs more at this one.
 void Adviser::add_bound(Bytes fast, Seconds bound) {
   const auto place = std::lower_bound(tried_.begin(), tried_.end(), fast,
                                       [](const Tried& one, Bytes than) { return one.fast < than; });

@@ -55,11 +55,11 @@ class Adviser {
 
   /// The most bytes live at once in the graph.
   Bytes peak() const { return peak_; }
-  /// Of a step with everything in fast memory.
+  /// The time of a step with everything in fast memory.
   Seconds fast_only() const { return fast_only_; }
   /// A budget in which everything fits, as it is packed; the peak where the machine has not that much.
   Bytes all_fast() const { return all_fast_; }
-  /// Of the peak.
+  /// The price of the peak's bytes.
   std::optional<double> all_fast_price() const;
 
   /// Adds a point to the curve, or does nothing where it has that. Fails as make_plan does; what was refused
@@ -86,7 +86,7 @@ class Adviser {
     std::shared_ptr<const VerifiedPlan> plan;
     std::vector<Bytes> used;
     Seconds step{0};
-    /// Of tier 0.
+    /// The bytes of tier 0 that the plan takes.
     Bytes taken() const { return (*plan)->budget[0]; }
   };
 

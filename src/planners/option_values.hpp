@@ -27,7 +27,7 @@ Result<Options> parse_each_option(const PlanRequest& request, Parse parse_option
 /// `takes`: what the option takes, for a person, such as `a number of layers such as 8`.
 Error wrong_option(std::string_view name, std::string_view takes, std::string_view value);
 
-/// Whether the whole text is a number.
+/// Returns whether the whole text is a number.
 bool parse_number(std::string_view text, std::uint32_t& number);
 bool parse_number(std::string_view text, double& number);
 

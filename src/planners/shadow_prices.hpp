@@ -31,18 +31,18 @@ namespace terrace {
 
 enum class PricedBy { program, moving_plan, any_plan };
 
-/// Of the fastest tier.
+/// What memory of the fastest tier is worth.
 struct MemoryWorth {
   double seconds_per_gigabyte = 0;  ///< p above, for 1e9 bytes
   Seconds bound{0};                 ///< that the prices prove
   PricedBy by = PricedBy::moving_plan;
 };
 
-/// Which problem says what memory is worth to a plan.
+/// Returns which problem says what memory is worth to a plan.
 PricedBy priced_by(const PlanRequest& request, const Plan& plan, std::string_view planner);
 
-/// At the budget of the request. Fails as AutoTM's solver does. Single-threaded; stops after a number of
-/// iterations or a few seconds. pre: `program` is for AutoTM's planners
+/// Returns what memory is worth at the budget of the request. Fails as AutoTM's solver does. Single-threaded;
+/// stops after a number of iterations or a few seconds. pre: `program` is for AutoTM's planners
 Result<MemoryWorth> memory_worth(const PlanRequest& request, std::string_view planner, PricedBy by);
 
 struct LinkWorth {
@@ -50,7 +50,7 @@ struct LinkWorth {
   double seconds_per_gigabyte_per_second = 0;  ///< of a step; below zero where faster copies meet worse
 };
 
-/// Of every link of the machine. pre: `verify` accepts the plan
+/// Returns what every link of the machine is worth. pre: `verify` accepts the plan
 std::vector<LinkWorth> link_worths(const PlanRequest& request, const Plan& plan);
 
 struct ShadowPrices {

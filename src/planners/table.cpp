@@ -48,7 +48,7 @@ constexpr PlannerInfo kPlanners[] = {
     {"deeptm", "DeepTM: an agent learns in the simulator where each tensor goes", plan_deeptm,
      "by weights hotter copies reward beta episodes seconds"},
     {"heat",
-     "DeepTM's four properties: what is used soon and often, is small and short-lived is in fast memory",
+     "DeepTM's heat: tensors that are used soon and often, are small and short-lived stay in fast memory",
      plan_heat, "by weights hotter copies"},
     {"next-use", "evicts the farthest next use, when room is needed (Belady)", plan_next_use},
     {"lru", "evicts the least recently used tensor, when room is needed", plan_lru},

@@ -232,7 +232,7 @@ class DeviceCalibration {
   struct Both {
     Seconds first{0}, second{0};
   };
-  /// How long the first takes while the second goes on, and the second in all.
+  /// Returns how long the first takes while the second goes on, and the second in all.
   static Both beside(const Batch& first, const Batch& second) {
     const auto begin = Clock::now();
     second.start();

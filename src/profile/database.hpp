@@ -51,7 +51,7 @@ class Statement {
   Statement& bind(std::string_view text);
   Statement& bind(double number);
   Statement& bind(std::int64_t number);
-  /// Whether there is a row.
+  /// Returns whether there is a row.
   bool step();
   double real(int column) const { return sqlite3_column_double(handle_.get(), column); }
   std::int64_t integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }

@@ -9,6 +9,7 @@
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "graph/operand_tensors.hpp"
 #include "math/random.hpp"
 #include "math/team.hpp"
 #include "profile/placements.hpp"
@@ -35,10 +36,7 @@ class Layout {
   Layout(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers) : graph_(graph) {
     check(tiers.size() == operand_count(kernel), "every operand of the benchmark has a tier");
     auto tier = tiers.begin();
-    for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-      for (const Operand& operand : *operands) add(operand.tensor, *tier++);
-    }
-    if (kernel.workspace) add(kernel.workspace, *tier++);
+    for_each_operand_tensor(kernel, [&](TensorId tensor) { add(tensor, *tier++); });
   }
   /// By tier, up to the last one used; there is always the first.
   const std::vector<Bytes>& bytes() const { return ends_; }
@@ -90,7 +88,7 @@ std::vector<Charge> charges(const Graph& graph, const Kernel& kernel, std::span<
   return all;
 }
 
-/// What Tier::charge() makes of it in the long run: one direction after the other, then the latency.
+/// Returns what Tier::charge() makes of it in the long run: one direction after the other, then the latency.
 Seconds charged(Seconds took, const std::vector<Charge>& charges) {
   for (const Charge& charge : charges) {
     const TierDescription& tier = *charge.tier;

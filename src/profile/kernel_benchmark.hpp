@@ -21,12 +21,12 @@
 
 namespace terrace {
 
-/// How many bytes the operands and the workspace of one kernel take, each tensor once, as a benchmark lays
-/// them out.
+/// Returns how many bytes the operands and the workspace of one kernel take, each tensor once, as a benchmark
+/// lays them out.
 Bytes benchmark_bytes(const Graph& graph, const Kernel& kernel);
 /// The same by tier, up to the last one that is used. pre: one tier for each operand, one for each tensor
 std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers);
-/// How much memory is streamed over to empty the caches: twice the last one.
+/// Returns how much memory is streamed over to empty the caches: twice the last one.
 Bytes flush_bytes();
 
 class KernelBenchmark {
@@ -47,7 +47,8 @@ class KernelBenchmark {
   /// than many a kernel takes. pre: as above, in each tier
   PlacedTime measure(const Graph& graph, const Kernel& kernel, std::span<const TierId> tiers,
                      const Effort& effort = {});
-  /// What an operand of the kernel measured last holds now. pre: it is one, and was in tier 0 with all others
+  /// Returns what an operand of the kernel measured last holds now. pre: it is one, and was in tier 0 with
+  /// all others
   std::span<const std::byte> contents(const Graph& graph, const Kernel& kernel, TensorId id) const;
 
  private:

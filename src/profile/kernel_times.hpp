@@ -22,7 +22,8 @@ struct KernelTime {
   KernelTime& operator+=(const KernelTime& other);
   double flops_per_second() const;
   BytesPerSecond bandwidth() const;
-  /// How near to the roofline: 1 is on it, and above it are kernels whose operands were still in a cache.
+  /// Returns how near the kernel is to the roofline: 1 is on it, and above it are kernels whose operands were
+  /// still in a cache.
   double roofline_share() const;
 };
 

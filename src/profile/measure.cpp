@@ -87,7 +87,8 @@ Result<void> find_fitting(const Backend& backend, const Graph& graph, std::vecto
   return {};
 }
 
-/// How much memory tier 0 may take. Memory of the system stands for all tiers; what is lent belongs to one.
+/// Returns how much memory tier 0 may take. Memory of the system stands for all tiers; what is lent belongs
+/// to one.
 Bytes most_in_first(const MeasureOptions& options) {
   return options.lend ? options.tier_budgets[0] : options.budget;
 }
@@ -149,7 +150,7 @@ Profile assembled(const Graph& graph, const Machine& machine, const Subjects& su
       if (!variants[i].fits) continue;
       std::vector<PlacedTime> places = elsewhere.times(variants[i].key);
       places.insert(places.begin(), times.at(variants[i].key));
-      // Of a workspace that the variant does not need.
+      // A variant that needs no workspace was timed without that operand: it counts as being in tier 0.
       for (PlacedTime& placed : places) placed.tiers.resize(operands, TierId{0});
       profile.kernels[k].variants[i] = std::move(places);
     }

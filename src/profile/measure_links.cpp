@@ -119,8 +119,8 @@ class Background {
 /// Transfers a second while `work` is done again and again.
 template <class Work>
 double transfers_while(const Background& background, Seconds round, Work work, Seconds& each) {
-  // Of them, for a rate; a slow link is given up after as many rounds, and after many more if none has ended,
-  // as happens where other programs take all processors.
+  // So many transfers are enough for a rate. A slow link is given up after as many rounds, and after many
+  // more if no transfer has ended, as happens where other programs take all processors.
   constexpr std::uint64_t kEnough = 20, kMost = 2000;
   const std::uint64_t before = background.count();
   const auto start = Clock::now();
@@ -154,7 +154,7 @@ LinkBench::LinkBench(std::vector<Tier*> tiers, Bytes area)
   fill(area);
 }
 
-/// With bytes that no disk can make smaller.
+/// Fills the tiers with bytes that no disk can compress.
 void LinkBench::fill(Bytes area) {
   auto* const words = reinterpret_cast<std::uint64_t*>(tiers_[0]->memory());
   SplitMix random(1);
@@ -203,7 +203,7 @@ LinkBench::Shares LinkBench::beside_compute(TierId from, TierId to, Bytes size, 
 LinkBench::Copying LinkBench::with_threads(unsigned threads, TierId from, TierId to, Bytes size,
                                            Seconds round) {
   check(!thread_counts(*tiers_[from.index], *tiers_[to.index]).empty(), "threads copy between memories");
-  // Of these two alone: a disk's queue has one mover.
+  // The mover has these two tiers alone, because a disk's queue has one mover.
   Mover mover({tiers_[from.index], tiers_[to.index]}, {.helpers = threads});
   return beside_compute(mover, TierId{0}, TierId{1}, size, round);
 }

@@ -19,7 +19,7 @@ class LinkBench {
   /// later. Borrows the tiers. pre: the first tier is addressable
   LinkBench(std::vector<Tier*> tiers, Bytes area);
 
-  /// How long one transfer of `size` takes, from many in a row that last for at least `round`.
+  /// Returns how long one transfer of `size` takes, from many in a row that last for at least `round`.
   Seconds transfer(TierId from, TierId to, Bytes size, Seconds round);
   /// The rate of the link while the opposite one is busy too, over its rate alone.
   double both_ways(TierId from, TierId to, Bytes size, Seconds round);
@@ -29,7 +29,7 @@ class LinkBench {
     double compute = 1, link = 1;
   };
   Shares beside_compute(TierId from, TierId to, Bytes size, Seconds round);
-  /// How many threads copy over a link.
+  /// Returns how many threads copy over a link.
   unsigned threads(TierId from, TierId to) const;
 
   struct Copying {

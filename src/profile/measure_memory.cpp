@@ -24,7 +24,7 @@ float* floats(Tier& tier) {
   return reinterpret_cast<float*>(tier.memory());
 }
 
-/// How long `pass` takes with what the tier charges for it.
+/// Returns how long `pass` takes with what the tier charges for it.
 template <class Pass>
 Seconds charged_time(Tier& tier, Bytes read, Bytes written, Pass pass) {
   const auto start = Clock::now();

@@ -12,8 +12,8 @@ BytesPerSecond measure_write(Tier& tier, Bytes area);
 /// pre: written before, so that there are pages to read
 BytesPerSecond measure_read(Tier& tier, Bytes area);
 
-/// How long a read takes whose address the processor cannot guess. What the tier declares counts, where it
-/// declares something, and not what is measured. Overwrites `area`.
+/// Returns how long a read takes whose address the processor cannot guess. What the tier declares counts,
+/// where it declares something, and not what is measured. Overwrites `area`.
 Seconds measure_latency(Tier& tier, Bytes area);
 
 }  // namespace terrace

@@ -31,7 +31,7 @@ class PlacementBenchmarks {
 
   /// Takes from the store what it knows of a kernel. pre: none of this key was added
   void add(const std::string& key, const Kernel& kernel);
-  /// How many kernels have a placement whose time is not known yet.
+  /// Returns how many kernels have a placement whose time is not known yet.
   std::size_t unknown() const;
   /// Measures them; `done` is called after each. Throws EnvironmentError where memory or a device fails.
   void measure(const std::function<void()>& done);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "graph/operand_tensors.hpp"
+
 namespace terrace {
 namespace {
 
@@ -10,15 +12,11 @@ namespace {
 std::vector<std::size_t> numbered_tensors(const Kernel& kernel) {
   std::vector<TensorId> tensors;
   std::vector<std::size_t> numbers;
-  const auto add = [&](TensorId id) {
+  for_each_operand_tensor(kernel, [&](TensorId id) {
     const auto known = std::find(tensors.begin(), tensors.end(), id);
     numbers.push_back(static_cast<std::size_t>(known - tensors.begin()));
     if (known == tensors.end()) tensors.push_back(id);
-  };
-  for (const auto* operands : {&kernel.inputs, &kernel.outputs}) {
-    for (const Operand& operand : *operands) add(operand.tensor);
-  }
-  if (kernel.workspace) add(kernel.workspace);
+  });
   return numbers;
 }
 

@@ -20,7 +20,7 @@ struct ProcessorUse {
 /// `root` is where /proc is looked for.
 ProcessorUse processor_use(const std::filesystem::path& root = "/");
 
-/// What to tell a user whose measurement was disturbed between two moments; empty where it was not.
+/// Returns what to tell a user whose measurement was disturbed between two moments; empty where it was not.
 std::string disturbance(const ProcessorUse& before, const ProcessorUse& after);
 
 }  // namespace terrace

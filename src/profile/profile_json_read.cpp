@@ -22,21 +22,12 @@ double amount(const JsonValue& json) {
   return value == 0 ? 0 : value;  // Without its sign zero has one text.
 }
 
-template <class Read>
-auto list(const JsonValue& json, Read read) {
-  std::vector<decltype(read(json))> elements;
-  const std::size_t size = json.size();
-  elements.reserve(size);
-  for (std::size_t i = 0; i < size; ++i) elements.push_back(read(json[i]));
-  return elements;
-}
-
 PlacedTime read_placed(const JsonValue& json) {
   const std::size_t size = json.size();
   if (size != 2 && size != 5)
     json.fail("[[tiers], seconds] or [[tiers], cold, warm, spread, samples] is wanted");
   PlacedTime placed;
-  placed.tiers = list(json[0], [](const JsonValue& tier) { return TierId{index(tier)}; });
+  placed.tiers = read_list(json[0], [](const JsonValue& tier) { return TierId{index(tier)}; });
   placed.cold = placed.warm = Seconds{amount(json[1])};
   if (size == 2) return placed;
   placed.warm = Seconds{amount(json[2])};
@@ -55,32 +46,19 @@ KernelProfile read_kernel(const JsonValue& json) {
   const JsonObject object(json, profile_keys::kKernel);
   KernelProfile kernel;
   kernel.variants =
-      list(object.need("times"), [](const JsonValue& places) { return list(places, read_placed); });
-  if (const auto accesses = object.find("accesses")) kernel.operands = list(*accesses, read_accesses);
+      read_list(object.need("times"), [](const JsonValue& places) { return read_list(places, read_placed); });
+  if (const auto accesses = object.find("accesses")) kernel.operands = read_list(*accesses, read_accesses);
   return kernel;
 }
 
-/// Another format or version may have other keys: those two are looked at first.
-JsonObject open(const JsonValue& json) {
-  if (json.json().is_object()) {
-    const auto format = json.json().find("format");
-    if (format == json.json().end() || *format != profile_keys::kFormat)
-      json.fail(fmt::format("this is no profile: the key 'format' must be '{}'", profile_keys::kFormat));
-    const auto version = json.json().find("version");
-    if (version == json.json().end() || *version != profile_keys::kVersion)
-      json.fail(
-          fmt::format("the key 'version' must be {}, the one this build reads", profile_keys::kVersion));
-  }
-  return {json, profile_keys::kProfile};
-}
-
 Profile read(const JsonValue& json) {
-  const JsonObject object = open(json);
+  const JsonObject object =
+      open_format(json, {"profile", profile_keys::kFormat, profile_keys::kVersion}, profile_keys::kProfile);
   return {object.need("graph").text(), object.need("machine").text(),
-          list(object.need("kernels"), read_kernel)};
+          read_list(object.need("kernels"), read_kernel)};
 }
 
-/// What is wrong with the times of one variant, or an empty text.
+/// Returns what is wrong with the times of one variant, or an empty text.
 std::string wrong_places(const std::vector<PlacedTime>& places, std::size_t operands, std::size_t tiers) {
   if (places.empty()) return "a variant has no time";
   for (const PlacedTime& placed : places) {

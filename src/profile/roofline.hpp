@@ -21,7 +21,7 @@ std::size_t operand_count(const Kernel& kernel);
 /// pre: operand < operand_count(kernel)
 OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t operand);
 
-/// What one operand takes in a tier when nothing else happens: the latency once, then the bytes.
+/// Returns what one operand takes in a tier when nothing else happens: the latency once, then the bytes.
 Seconds access_time(const MachineTier& tier, OperandUse use);
 
 /// The type whose arithmetic rate counts: that of the kernel's first operand.

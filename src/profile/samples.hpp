@@ -21,12 +21,13 @@ class TimeSamples {
   void add(Seconds time) { times_.push_back(time); }
   std::size_t count() const { return times_.size(); }
 
-  /// What to take the time to be: a disturbed sample among good ones does not move it. pre: count() > 0
+  /// Returns what to take the time to be: a disturbed sample among good ones does not move it. pre: count() >
+  /// 0
   Seconds median() const;
   /// Half of the 95% confidence interval of the mean, by Student's distribution; infinite below two samples.
   Seconds half_width() const;
-  /// Whether the interval is narrow against the median, or as many were taken as are worth it, or as much
-  /// time was spent; never before there are a few.
+  /// Returns whether the interval is narrow against the median, or as many were taken as are worth it, or as
+  /// much time was spent; never before there are a few.
   bool are_enough(Seconds spent, const Effort& effort = {}) const;
 
  private:

@@ -31,29 +31,30 @@ class ProfileStore {
   ProfileStore& operator=(ProfileStore&&) noexcept;
   ~ProfileStore();
 
-  /// What the user should know about opening it; mostly empty.
+  /// Returns what the user should know about opening it; mostly empty.
   const std::string& note() const { return note_; }
 
-  /// With all operands in tier 0; `tiers` is left empty. What cannot be a time is not found.
+  /// Finds the time with all operands in tier 0; `tiers` is left empty. What cannot be a time is not found.
   std::optional<PlacedTime> find(std::string_view kernel, std::string_view compute) const;
   /// Replaces what was there. After it, and after a crash in the middle of it, the file is whole.
   void save(std::string_view kernel, std::string_view compute, const PlacedTime& time);
 
-  /// With operands elsewhere, in a placement named by any text; `tiers` is left empty. Without samples: it
-  /// was left out, since time was up. What can be neither is not found.
+  /// Finds the time with operands elsewhere, in a placement named by any text; `tiers` is left empty. A time
+  /// without samples was left out, since time was up. What can be neither is not found.
   std::optional<PlacedTime> find_placed(std::string_view kernel, std::string_view compute,
                                         std::string_view placement) const;
   /// All of them or none, by the names of their placements. Replaces what was there.
   void save_placed(std::string_view kernel, std::string_view compute,
                    const std::map<std::string, PlacedTime>& times);
 
-  /// What each operand was counted at: inputs, outputs, workspace; empty where it was not, or cannot be.
+  /// Returns what each operand was counted at: inputs, outputs, workspace; empty where it was not, or cannot
+  /// be.
   std::vector<Accesses> find_accesses(std::string_view kernel, std::string_view compute) const;
   /// Replaces what was there, as a whole.
   void save_accesses(std::string_view kernel, std::string_view compute,
                      const std::vector<Accesses>& operands);
 
-  /// What steps of a graph decided, by its fingerprint and a question of any text.
+  /// Returns what steps of a graph decided, by its fingerprint and a question of any text.
   std::optional<std::string> find_decision(std::string_view graph, std::string_view compute,
                                            std::string_view question) const;
   /// Replaces what was there.

@@ -45,7 +45,7 @@ void give_spec(MachineTier& tier, const TierSpec& spec) {
   tier.spec = to_string(spec);
 }
 
-/// How much there is of each tier is as of now.
+/// Sets the capacity of each tier to what there is now.
 Result<Machine> fitted(Machine machine, const std::vector<TierSpec>& slow) {
   give_spec(machine.tiers[0], dram_spec());
   for (std::size_t i = 0; i < slow.size(); ++i) give_spec(machine.tiers[i + 1], slow[i]);

@@ -15,7 +15,8 @@ namespace terrace {
 /// $XDG_CACHE_HOME/terrace/machines, else ~/.cache/terrace/machines. Fails where neither is known.
 Result<std::filesystem::path> machine_cache_folder();
 
-/// Where in a folder the machine with these slow tiers and threads is kept, whether or not it is there.
+/// Returns where in a folder the machine with these slow tiers and threads is kept, whether or not it is
+/// there.
 std::filesystem::path machine_cache_file(const std::filesystem::path& folder,
                                          const CalibrateOptions& options);
 

@@ -14,7 +14,8 @@ namespace terrace {
 /// own. Fails for a whole device that keeps what is on it.
 Result<TierSpec> sample_of(const TierSpec& spec, Bytes area);
 
-/// What the rates of a tier depend on, as text: not its capacity, and of a file only the folder it is in.
+/// Returns what the rates of a tier depend on, as text: not its capacity, and of a file only the folder it is
+/// in.
 std::string rates_key(TierSpec spec);
 
 }  // namespace terrace

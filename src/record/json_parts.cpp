@@ -38,7 +38,7 @@ class Scanner {
     return true;
   }
 
-  /// With its quotes.
+  /// Reads a string with its quotes.
   std::optional<std::string_view> string() {
     skip_space();
     const std::size_t begin = at_;

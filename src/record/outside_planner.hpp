@@ -11,7 +11,7 @@
 
 namespace terrace {
 
-/// Whether a planner's name is such a program.
+/// Returns whether a planner's name is such a program.
 bool is_outside_planner(std::string_view planner);
 
 /// Whether there is a command behind `exec:`.

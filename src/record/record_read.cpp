@@ -76,10 +76,7 @@ std::uint64_t amount(const JsonValue& json) { return static_cast<std::uint64_t>(
 std::string text(const JsonValue& json) { return json.text(); }
 
 std::vector<Bytes> read_budget(const JsonValue& json) {
-  std::vector<Bytes> budget;
-  const std::size_t size = json.size();
-  for (std::size_t i = 0; i < size; ++i) budget.push_back(Bytes{amount(json[i])});
-  return budget;
+  return read_list(json, [](const JsonValue& bytes) { return Bytes{amount(bytes)}; });
 }
 
 int require_object(const JsonValue& json) {

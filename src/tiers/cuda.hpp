@@ -13,10 +13,10 @@ namespace terrace {
 /// Fails with unsupported where this build or this computer has no such GPU.
 Result<std::shared_ptr<Device>> open_cuda_device(unsigned number);
 
-/// How much memory the GPU of that number has free. Fails as opening it does.
+/// Returns how much memory the GPU of that number has free. Fails as opening it does.
 Result<Bytes> free_on_gpu(unsigned number);
 
-/// Which GPU the device is; nothing where it is none.
+/// Returns which GPU the device is; nothing where it is none.
 std::optional<unsigned> gpu_number(const Device& device);
 
 }  // namespace terrace

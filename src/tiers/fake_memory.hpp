@@ -25,9 +25,10 @@ class FakeMemory {
 
   bool is_pinned(const FakeRange& range) const;
   bool is_allocated(std::uint64_t address) const { return find(address) != nullptr; }
-  /// Whether an operation may use it.
+  /// Returns whether an operation may use it.
   bool reaches(const FakeRange& range) const;
-  /// Where the bytes of an address are: the hidden mapping's, or the address itself if it is the host's.
+  /// Returns where the bytes of an address are: the hidden mapping's, or the address itself if it is the
+  /// host's.
   std::byte* inside(std::uint64_t address) const;
 
   std::uint64_t hash(const FakeRange& range) const;

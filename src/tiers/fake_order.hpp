@@ -46,7 +46,7 @@ class FakeOrder {
 
   /// Issues the queue's next operation; notes races with those before it.
   Mark issue(std::size_t queue, const std::string& what, const FakeRanges& reads, const FakeRanges& writes);
-  /// What comes before the queue's next operation.
+  /// Returns what comes before the queue's next operation.
   const Past& past(std::size_t queue);
   void wait(std::size_t queue, const Past& past);
   void wait(std::size_t queue, FlagWait flag);

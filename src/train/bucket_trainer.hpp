@@ -95,7 +95,7 @@ class BucketTrainer {
   const Machine& machine() const { return machine_; }
   /// The most bytes live at once in the largest bucket's graph, before kernels were split.
   Bytes peak() const { return peak_; }
-  /// How long it took, each time, to carry the state from one graph to another.
+  /// Returns how long it took, each time, to carry the state from one graph to another.
   const std::vector<Seconds>& switches() const { return switches_; }
 
  private:

@@ -8,7 +8,7 @@
 namespace terrace {
 namespace {
 
-/// How long all kernels of a step took together.
+/// Returns how long all kernels of a step took together.
 Seconds computing(const Plan& plan, const Timeline& timeline) {
   Seconds sum{0};
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {

@@ -9,7 +9,7 @@
 
 namespace terrace {
 
-/// Whether the inputs of a graph are pictures as Fashion-MNIST has them, and their classes.
+/// Returns whether the inputs of a graph are pictures as Fashion-MNIST has them, and their classes.
 bool takes_fashion_mnist(const Graph& graph);
 
 class PictureData final : public TrainingData {

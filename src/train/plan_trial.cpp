@@ -20,7 +20,7 @@ constexpr const char* kPredicted = "trial";
 /// Slower tiers are opened this fraction (one in so many) beyond what the known plans reach there.
 constexpr std::uint64_t kSpareParts = 8;
 
-/// Whether kernels can use any slower tier, so that they need not wait.
+/// Returns whether kernels can use any slower tier, so that they need not wait.
 bool can_use_slower_tier(const Machine& machine, const std::vector<Bytes>& budget) {
   for (std::size_t i = 1; i < budget.size(); ++i) {
     if (machine.tiers[i].addressable && budget[i] > Bytes{0}) return true;
@@ -97,7 +97,7 @@ Result<Plan> PlanTrial::make(const std::string& end) const {
   return sentinel::plan_with_end(planner_, end, {graph_, machine_, profile_, budget_});
 }
 
-/// Whether an earlier run decided, and what it decided can be carried out.
+/// Returns whether an earlier run decided, and what it decided can be carried out.
 bool PlanTrial::recall() {
   if (store_.empty()) return false;
   std::optional<std::string> answer;

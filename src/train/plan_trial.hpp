@@ -45,7 +45,7 @@ class PlanTrial {
     const std::vector<Bytes>& budget;
     const std::string& planner;     ///< as make_plan takes it
     const VerifiedPlan& predicted;  ///< what it made of these
-    /// Of training: a trial that takes more would end undecided, and is not begun.
+    /// The steps of training: a trial that takes more would end undecided, and is not begun.
     std::uint64_t steps = std::numeric_limits<std::uint64_t>::max();
     std::string compute = {};          ///< what computes: compute_key
     std::filesystem::path store = {};  ///< of decisions; empty: none is kept
@@ -58,7 +58,7 @@ class PlanTrial {
   /// To be carried out now. Of a trial that has begun all have the same budget, so that one takes another's
   /// place.
   const VerifiedPlan& plan() const { return plan_; }
-  /// What the step under plan() took. Whether that has changed. pre: !done()
+  /// Takes how long the step under plan() took. Returns whether the plan has changed. pre: !done()
   bool observe(Seconds step);
 
   /// Spent so far; those still to come, at most.
@@ -70,7 +70,7 @@ class PlanTrial {
   const std::string& answer() const { return answer_; }
   /// The decision is an earlier run's.
   bool remembered() const { return remembered_; }
-  /// What the user should know, such as why a decision is not kept; mostly empty.
+  /// Returns what the user should know, such as why a decision is not kept; mostly empty.
   const std::string& note() const { return note_; }
   /// Nothing is tried: the plan is the one that only predicts, in as much as that needs. pre: no step yet
   void give_up(const std::string& reason);

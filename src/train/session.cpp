@@ -242,7 +242,7 @@ Result<void> Session::State::start_planned() {
   });
 }
 
-/// Whether another plan was taken up. Where one cannot be, training goes on under the present one.
+/// Returns whether another plan was taken up. Where one cannot be, training goes on under the present one.
 bool Session::State::adjust() {
   if (!adjuster) return false;
   const auto better = adjuster->observe(trainer->timeline());

@@ -14,7 +14,8 @@ namespace {
 /// Streams of random numbers from here on are for data alone; dropout numbers its own from zero.
 constexpr std::uint32_t kFirstStream = 1U << 31;
 
-/// How many different integers a kernel knows that reads them from this tensor, if it is one that does.
+/// Returns how many different integers a kernel knows that reads them from this tensor, if it is one that
+/// does.
 std::optional<std::int64_t> range_of(const Kernel& kernel, TensorId id) {
   const bool embeds = operation_of(kernel) == Operation::embedding;
   if (!embeds && operation_of(kernel) != Operation::cross_entropy) return std::nullopt;

@@ -13,7 +13,8 @@
 namespace terrace {
 namespace {
 
-/// What a graph keeps from step to step, in the graph's order; a tensor that is kept in parts counts as one.
+/// Returns what a graph keeps from step to step, in the graph's order; a tensor that is kept in parts counts
+/// as one.
 std::vector<WholeTensor> state_of(const Graph& graph) {
   std::vector<WholeTensor> state = whole_tensors(graph);
   std::erase_if(state, [&](const WholeTensor& whole) { return is_constant(graph[whole.parts.front()]); });
@@ -33,7 +34,8 @@ Error other_state(const std::string& difference) {
           difference + ": a trainer changes between graphs of one network, with one optimizer"};
 }
 
-/// Whether both tensors can hold the same value. Layouts and parts may differ, since values are carried over.
+/// Describes a tensor by what decides whether another can hold its value. Layouts and parts may differ, since
+/// values are carried over.
 std::string described(const Graph& graph, const WholeTensor& whole) {
   const Tensor& tensor = graph[whole.parts.front()];
   return fmt::format("a {} of {} {}", to_string(tensor.kind), to_string(tensor.type), to_string(whole.shape));

@@ -11,7 +11,7 @@
 namespace terrace {
 namespace {
 
-/// Whether the tensor belongs to a trained network; states of the optimizer do not.
+/// Returns the tensors that belong to a trained network; states of the optimizer do not.
 std::vector<WholeTensor> saved_tensors(const Graph& graph) {
   std::vector<WholeTensor> saved = whole_tensors(graph);
   std::erase_if(saved, [&](const WholeTensor& whole) {

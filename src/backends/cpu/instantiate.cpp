@@ -76,7 +76,8 @@ class ConcatBackward : public RunnableKernel {
   std::vector<Primitive> copies_;
 };
 
-/// What takes weights and gradients in whatever axes they come, all of them in the same.
+/// Returns whether the operation takes weights and gradients in whatever axes they come, as long as all have
+/// the same.
 bool keeps_axes(Operation operation) {
   return operation == Operation::sgd || operation == Operation::adam || operation == Operation::add;
 }
@@ -112,8 +113,8 @@ void add_companions(const Graph& graph, TensorId id, std::vector<TensorId>& comp
   }
 }
 
-/// How a tensor would be described if it lay as PyTorch stores it, in the axes of its layout. States of the
-/// optimizer and sums of gradients have those of the weight they belong to.
+/// Returns how a tensor would be described if it lay as PyTorch stores it, in the axes of its layout. States
+/// of the optimizer and sums of gradients have those of the weight they belong to.
 Desc natural_desc(const Graph& graph, TensorId id) {
   const Dims dims = cpu::desc_of(graph[id]).dims();
   std::vector<TensorId> companions{id};

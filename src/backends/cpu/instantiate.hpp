@@ -17,7 +17,7 @@ Kernels instantiate(const Graph& graph);
 /// The first variant, in as much of its workspace as it needs.
 std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& kernel);
 
-/// What a kernel's operands look like to oneDNN.
+/// Returns what a kernel's operands look like to oneDNN.
 Descs descs_of(const Graph& graph, const Kernel& kernel);
 
 /// Copies a tensor that is persistent or a result between its own layout and the row-major one of its shape,

@@ -34,9 +34,9 @@ Desc formatted_like(const Desc& like, const Dims& dims, DataType type = DataType
 /// The same memory with its padding counted as elements.
 Desc with_padding(const Desc& desc);
 
-/// Whether its bytes lie as in a row-major tensor, whatever the descriptor says.
+/// Returns whether its bytes lie as in a row-major tensor, whatever the descriptor says.
 bool lies_row_major(const Desc& desc);
-/// Whether two descriptors put every element at the same place.
+/// Returns whether two descriptors put every element at the same place.
 bool same_memory(const Desc& a, const Desc& b);
 
 /// pre: a blocked format, which is all that `is_blocked` accepts
@@ -44,7 +44,7 @@ std::string to_layout(const Desc& desc);
 Desc from_layout(const std::string& layout, DataType type);
 bool is_blocked(const Desc& desc);
 
-/// How a stored tensor is seen in its own extents.
+/// Returns how a stored tensor is seen in its own extents.
 Desc desc_of(const Tensor& tensor);
 
 }  // namespace terrace::cpu

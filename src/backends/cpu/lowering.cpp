@@ -45,7 +45,7 @@ class Lowering {
     append(std::move(kernel));
   }
 
-  /// What oneDNN chose where we left it open; returns whether we did.
+  /// Takes over what oneDNN chose where we left it open. Returns whether we did leave something open.
   static bool resolve(const Recipe& chosen, Descs& descs) {
     bool any_open = false;
     for (const Binding& binding : chosen.bindings) {

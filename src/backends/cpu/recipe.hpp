@@ -41,7 +41,7 @@ struct Recipe {
   /// oneDNN's own, then the spares.
   Bytes scratch() const;
   Bytes own_scratch() const;
-  /// Where a spare starts in the scratch memory.
+  /// Returns where a spare starts in the scratch memory.
   Bytes offset(std::size_t spare) const;
 };
 
@@ -59,9 +59,9 @@ std::vector<Recipe> alternatives(const Recipe& recipe);
 /// The implementation of that name. pre: it is the recipe's or one of its alternatives
 Recipe implemented_as(const Recipe& recipe, const std::string& name);
 
-/// How the operands of convolutions, linear layers and recurrent layers look to oneDNN when their tensor is
-/// stored as PyTorch stores it. Groups become an axis of their own; transposed filters and gates are seen in
-/// another order.
+/// Returns how the operands of convolutions, linear layers and recurrent layers look to oneDNN when their
+/// tensor is stored as PyTorch stores it. Groups become an axis of their own; transposed filters and gates
+/// are seen in another order.
 Desc natural_input(const Kernel& kernel, std::size_t input);
 Desc natural_output(const Kernel& kernel, std::size_t output);
 

@@ -80,7 +80,7 @@ std::vector<Variant> variants_of(const Graph& graph, const Kernel& kernel) {
   return variants;
 }
 
-/// What the bits of a matrix product depend on beside its operands' numbers.
+/// Returns whether two matrix products agree in all that their bits depend on beside their operands' numbers.
 bool are_alike(const Kernel& a, const Kernel& b) {
   return a.attributes == b.attributes && a.inputs[0].shape == b.inputs[0].shape &&
          a.inputs[1].shape == b.inputs[1].shape;

@@ -22,7 +22,7 @@ TERRACE_EVERYWHERE constexpr std::uint64_t scramble(std::uint64_t x) {
   return x ^ (x >> 31U);
 }
 
-/// What one byte adds to the digest.
+/// Returns what one byte adds to the digest.
 TERRACE_EVERYWHERE constexpr std::uint64_t share_of(std::uint64_t operand, std::uint64_t index,
                                                     std::uint8_t byte) {
   return scramble((operand << 56U) + (index << 8U) + byte + 1);

@@ -16,7 +16,7 @@ Net::Conv by_two() {
 /// Between an image of 4x4 and one of 1x1.
 Net::Conv by_four() { return {.kernel = {4, 4}, .bias = false, .initial = normal(kDeviation)}; }
 
-/// How often an image of 4x4 doubles before the last layer makes it whole.
+/// Returns how often an image of 4x4 doubles before the last layer makes it whole.
 int doublings(const DcganOptions& options) {
   int times = 0;
   while (8 << times < options.side) ++times;

@@ -15,7 +15,7 @@ inline Initial normal(float deviation, float mean = 0) { return {Initial::Kind::
 /// He et al. 2015: a normal distribution that keeps variances through `fan` summands and a relu.
 inline Initial kaiming(std::int64_t fan) { return normal(std::sqrt(2 / static_cast<float>(fan))); }
 
-/// What PyTorch gives linear weights; naming it makes their bias start at zero.
+/// Returns what PyTorch gives linear weights; naming it makes their bias start at zero.
 inline Initial uniform_fan_in(std::int64_t inputs) {
   const float bound = 1 / std::sqrt(static_cast<float>(inputs));
   return {Initial::Kind::uniform, -bound, bound};

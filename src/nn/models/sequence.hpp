@@ -8,8 +8,8 @@
 
 namespace terrace {
 
-/// Which dimension of `tokens` and `target` is the sequence's; none where the model has no sequences, or
-/// there is no such model.
+/// Returns which dimension of `tokens` and `target` is the sequence's; none where the model has no sequences,
+/// or there is no such model.
 std::optional<std::size_t> sequence_axis(std::string_view model);
 
 }  // namespace terrace

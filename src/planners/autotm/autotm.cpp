@@ -18,7 +18,7 @@ namespace terrace {
 namespace autotm {
 namespace {
 
-/// Whether a tensor takes as much of each pool as the instance says.
+/// Returns whether a tensor takes as much of each pool as the instance says.
 bool counts_exactly(const Machine& machine, const Instance& instance) {
   const std::vector<Pool> pools = instance.pools();
   return std::all_of(pools.begin(), pools.end(), [&](const Pool& pool) {
@@ -52,7 +52,7 @@ Error wrong_option(const char* name, const char* wanted, const std::string& give
   return {ErrorCode::invalid_argument, fmt::format("{} is {}, and '{}' is given", name, wanted, given)};
 }
 
-/// A number from zero on.
+/// Reads a number that is not below zero.
 std::optional<double> number(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -107,8 +107,8 @@ class Attempts {
   }
 
  private:
-  /// By as much as a tier was packed too full. Whether one was, and another solve may do better: not where it
-  /// is the slowest tier, unless there is one after the second.
+  /// Lowers the capacity of each tier that was packed too full by as much. Returns whether there was one and
+  /// another solve may do better: not where it is the slowest tier, unless there is one after the second.
   bool lower(std::vector<Bytes>& capacities, const std::vector<Bytes>& needed) const {
     bool lowered = false;
     for (std::size_t tier = 0; tier < capacities.size(); ++tier) {
@@ -140,8 +140,9 @@ class Attempts {
     return write_solution(request_, *instance, solved->solution, name_of(formulation_));
   }
 
-  /// Where nothing that was solved fits, what stays nowhere may. Where that does not either, the first
-  /// solve's reason stands, if it is one: that solutions were packed too full says less than what this needs.
+  /// Takes the last resort where no solved plan fits: nothing stays in fast memory between kernels. Where
+  /// that does not fit either, the first solve's reason stands, if it has one: it says more than that packing
+  /// failed.
   void resort(Result<Plan>& plan) {
     auto resorted =
         plan_to_fit(request_, StepUses(request_.graph), name_of(formulation_), [](Bytes) -> Result<Draft> {
@@ -162,7 +163,7 @@ class Attempts {
   Planned planned_;
 };
 
-/// What the program says of its plan; `gap` was asked for.
+/// Returns what the program says of its plan; `gap` was asked for.
 std::string remark_of(const Planned& planned, double gap) {
   if (planned.objective.count() <= 0)
     return "nothing that was solved fits, so everything moves for every use";

@@ -42,8 +42,8 @@ Result<SolverOptions> solver_options(const PlanRequest& request);
 /// of all plans: it has no place in Plan::prediction.
 struct Planned {
   Plan plan;
-  Seconds objective{0};  ///< of the last solve; none where the plan is a last resort
-  Seconds bound{0};      ///< of the first, which had all of the budget
+  Seconds objective{0};  ///< the last solve's; zero where the plan is a last resort
+  Seconds bound{0};      ///< the first solve's, which had all of the budget
   bool proven = false;   ///< the last solve came within the gap
   int solves = 0;
 };

@@ -5,7 +5,10 @@
 
 #include <utility>
 
+#include "graph/layer_steps.hpp"
 #include "migration/fit.hpp"
+#include "migration/residency.hpp"
+#include "plan/operand_tiers.hpp"
 #include "planners/baselines/active_list.hpp"
 
 namespace terrace {
@@ -13,16 +16,6 @@ namespace {
 
 /// How much packing may search: a step is recorded several times until it fits.
 constexpr PackingEffort kEffort{2'000'000};
-
-/// By tensor: results that are inputs or persistent never leave, for a step ends with them where it began.
-std::vector<bool> always_fast(const PlanRequest& request) {
-  const Graph& graph = request.graph;
-  std::vector<bool> fixed(graph.tensors.size());
-  for (const TensorId result : graph.results) {
-    fixed[result.index] = graph[result].persistent || graph[result].kind == TensorKind::input;
-  }
-  return fixed;
-}
 
 }  // namespace
 
@@ -35,7 +28,7 @@ ActiveListStep::ActiveListStep(const PlanRequest& request, const StepUses& uses,
       lists_(request.graph.tensors.size()),
       writer_(request, "active-list"),
       state_(request.graph.tensors.size()) {
-  const std::vector<bool> fixed = always_fast(request);
+  const std::vector<bool> fixed = results_that_stay(request.graph);
   for (std::size_t i = 0; i < state_.size(); ++i) state_[i].fixed = fixed[i];
 }
 
@@ -51,16 +44,16 @@ Result<void> ActiveListStep::begin() {
   for (std::uint32_t i = 0; i < state_.size(); ++i) {
     const Tensor& tensor = request_.graph.tensors[i];
     if (!tensor.persistent && !is_given(tensor)) continue;
-    TierId home{0};
+    TierId start{0};
     if (tensor.persistent && !pinned_[i]) {
       const auto spill = writer_.spill_tier({i});
       if (!spill) return spill.error();
-      home = *spill;
+      start = *spill;
     }
-    writer_.start({i}, home);
+    writer_.start({i}, start);
     state_[i].exists = true;
-    state_[i].current = home != TierId{0};
-    settle({i}, home);
+    state_[i].current = start != TierId{0};
+    settle({i}, start);
   }
   return {};
 }
@@ -77,20 +70,14 @@ Result<void> ActiveListStep::run(std::uint32_t kernel) {
   }
   if (kernel == uses_.kernels()) return {};
   compute(kernel);
-  const std::vector<Kernel>& kernels = request_.graph.kernels;
-  const bool ends = kernel + 1 == kernels.size() || kernels[kernel + 1].layer != kernels[kernel].layer ||
-                    kernels[kernel + 1].phase != kernels[kernel].phase;
-  if (ends) lists_.layer_end([&](TensorId tensor) { return bring(tensor).ok(); });
+  if (ends_layer_step(request_.graph, kernel))
+    lists_.layer_end([&](TensorId tensor) { return bring(tensor).ok(); });
   return {};
 }
 
 void ActiveListStep::compute(std::uint32_t kernel) {
-  const Kernel& what = request_.graph.kernels[kernel];
-  std::vector<TierId> tiers;
-  for (const Operand& operand : what.inputs) tiers.push_back(state_[operand.tensor.index].where);
-  for (const Operand& operand : what.outputs) tiers.push_back(state_[operand.tensor.index].where);
-  if (what.workspace) tiers.push_back(state_[what.workspace.index].where);
-  writer_.run({kernel}, std::move(tiers));
+  writer_.run({kernel}, operand_tiers(request_.graph.kernels[kernel],
+                                      [&](TensorId tensor) { return state_[tensor.index].where; }));
   for (const Use& use : uses_.of(kernel)) {
     State& state = state_[use.tensor.index];
     if (use.writes) state.current = !is_fast(use.tensor);
@@ -188,19 +175,19 @@ void ActiveListStep::leave_only(TensorId tensor, TierId keep) {
 }
 
 /// Returns a persistent tensor to where it lies between steps.
-void ActiveListStep::go_home(TensorId tensor) {
+void ActiveListStep::return_to_start(TensorId tensor) {
   if (pinned_[tensor.index]) return leave_only(tensor, {0});
   if (!is_fast(tensor)) return;
-  const TierId home = writer_.spill_tier(tensor).value();
-  if (!state_[tensor.index].current) writer_.wait(writer_.copy(tensor, {0}, home));
-  leave_only(tensor, home);
+  const TierId backing_tier = writer_.spill_tier(tensor).value();
+  if (!state_[tensor.index].current) writer_.wait(writer_.copy(tensor, {0}, backing_tier));
+  leave_only(tensor, backing_tier);
 }
 
 Draft ActiveListStep::finish() {
   for (std::uint32_t i = 0; i < state_.size(); ++i) {
     if (!state_[i].exists) continue;
     if (request_.graph.tensors[i].persistent) {
-      go_home({i});
+      return_to_start({i});
     } else {
       leave_only({i}, is_given(request_.graph.tensors[i]) ? TierId{0} : state_[i].where);
     }
@@ -220,7 +207,7 @@ Result<Draft> record(const PlanRequest& request, const StepUses& uses, Bytes cap
   for (std::size_t i = 0; i < pinned.size(); ++i) pinned[i] = request.graph.tensors[i].persistent;
   for (int pass = 0;; ++pass) {
     if (pass == kPasses) {
-      pinned = always_fast(request);
+      pinned = results_that_stay(request.graph);
       for (std::size_t i = 0; i < pinned.size(); ++i)
         pinned[i] = pinned[i] && request.graph.tensors[i].persistent;
     }

@@ -46,7 +46,7 @@ class ActiveListStep {
   void settle(TensorId tensor, TierId where);
   void end(TensorId tensor);
   void leave_only(TensorId tensor, TierId tier);
-  void go_home(TensorId tensor);
+  void return_to_start(TensorId tensor);
 
   const PlanRequest& request_;
   const StepUses& uses_;

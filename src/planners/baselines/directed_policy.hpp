@@ -17,16 +17,18 @@ class DirectedPolicy final : public Policy {
  public:
   explicit DirectedPolicy(std::unique_ptr<Policy> decides) : decides_(std::move(decides)) {}
 
-  std::optional<TierId> home;            ///< tier for new objects; none: the policy decides
+  std::optional<TierId> tier_for_new;    ///< where new objects go; none: the policy decides
   std::function<void(Regions&)> errand;  ///< done once, in place of the next layer_end()
 
-  /// Places the object in its home, else in a slower tier, else in a faster one, and evicts nothing for it.
+  /// Places the object in the given tier, else in a slower tier, else in a faster one, and evicts nothing for
+  /// it.
   Result<Region> place(Regions& regions, Bytes size) override {
-    if (!home) return decides_->place(regions, size);
-    Result<Region> region = regions.allocate(*home, size);
-    for (TierId tier{home->index + 1}; !region && tier.index < regions.tiers(); ++tier.index)
+    if (!tier_for_new) return decides_->place(regions, size);
+    Result<Region> region = regions.allocate(*tier_for_new, size);
+    for (TierId tier{tier_for_new->index + 1}; !region && tier.index < regions.tiers(); ++tier.index)
       region = regions.allocate(tier, size);
-    for (std::uint32_t tier = home->index; !region && tier-- > 0;) region = regions.allocate({tier}, size);
+    for (std::uint32_t tier = tier_for_new->index; !region && tier-- > 0;)
+      region = regions.allocate({tier}, size);
     return region;
   }
   void layer_end(Regions& regions) override {

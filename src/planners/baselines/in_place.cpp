@@ -7,6 +7,7 @@
 
 #include "migration/fit.hpp"
 #include "migration/in_place.hpp"
+#include "plan/operand_tiers.hpp"
 
 namespace terrace {
 namespace {
@@ -18,7 +19,7 @@ class FirstTouch {
         machine_(request.machine),
         uses_(uses),
         room_(std::move(room)),
-        home_(graph_.tensors.size()),
+        tier_(graph_.tensors.size()),
         writer_(request, "first-touch") {}
 
   Result<Draft> write() {
@@ -26,8 +27,8 @@ class FirstTouch {
     for (std::uint32_t kernel = 0; kernel < uses_.kernels(); ++kernel) {
       if (auto ran = run(kernel); !ran) return ran.error();
     }
-    for (std::uint32_t i = 0; i < home_.size(); ++i) {
-      if (is_given(graph_.tensors[i]) && !writer_.has({i}, home_[i])) writer_.restore({i}, home_[i]);
+    for (std::uint32_t i = 0; i < tier_.size(); ++i) {
+      if (is_given(graph_.tensors[i]) && !writer_.has({i}, tier_[i])) writer_.restore({i}, tier_[i]);
     }
     return writer_.finish({2'000'000});
   }
@@ -35,24 +36,24 @@ class FirstTouch {
  private:
   Result<void> begin() {
     for (const bool persistent : {true, false}) {
-      for (std::uint32_t i = 0; i < home_.size(); ++i) {
+      for (std::uint32_t i = 0; i < tier_.size(); ++i) {
         const bool now = persistent ? graph_.tensors[i].persistent : is_given(graph_.tensors[i]);
         if (!now) continue;
-        if (auto found = find_home({i}); !found) return found;
-        writer_.start({i}, home_[i]);
+        if (auto found = find_tier({i}); !found) return found;
+        writer_.start({i}, tier_[i]);
       }
     }
     return {};
   }
 
-  Result<void> find_home(TensorId tensor) {
+  Result<void> find_tier(TensorId tensor) {
     Bytes missing{};
     for (std::uint32_t tier = 0; tier < room_.size(); ++tier) {
       if (!machine_.tiers[tier].addressable) continue;
       const Bytes size = writer_.size(tensor, {tier});
       if (size <= room_[tier]) {
         room_[tier] -= size;
-        home_[tensor.index] = {tier};
+        tier_[tensor.index] = {tier};
         return {};
       }
       missing = size - room_[tier];
@@ -64,21 +65,17 @@ class FirstTouch {
 
   Result<void> run(std::uint32_t kernel) {
     for (const Use& use : uses_.of(kernel)) {
-      if (writer_.has(use.tensor, home_[use.tensor.index])) continue;
-      if (auto found = find_home(use.tensor); !found) return found;
-      writer_.alloc(use.tensor, home_[use.tensor.index]);
+      if (writer_.has(use.tensor, tier_[use.tensor.index])) continue;
+      if (auto found = find_tier(use.tensor); !found) return found;
+      writer_.alloc(use.tensor, tier_[use.tensor.index]);
     }
-    const Kernel& what = graph_.kernels[kernel];
-    std::vector<TierId> tiers;
-    for (const Operand& operand : what.inputs) tiers.push_back(home_[operand.tensor.index]);
-    for (const Operand& operand : what.outputs) tiers.push_back(home_[operand.tensor.index]);
-    if (what.workspace) tiers.push_back(home_[what.workspace.index]);
-    writer_.run({kernel}, std::move(tiers));
+    writer_.run({kernel},
+                operand_tiers(graph_.kernels[kernel], [&](TensorId tensor) { return tier_[tensor.index]; }));
     for (const Use& use : uses_.of(kernel)) {
       if (use.next != kNever || graph_[use.tensor].persistent) continue;
-      const TierId home = home_[use.tensor.index];
-      writer_.free(use.tensor, home);
-      room_[home.index] += writer_.size(use.tensor, home);
+      const TierId tier = tier_[use.tensor.index];
+      writer_.free(use.tensor, tier);
+      room_[tier.index] += writer_.size(use.tensor, tier);
     }
     return {};
   }
@@ -87,7 +84,7 @@ class FirstTouch {
   const Machine& machine_;
   const StepUses& uses_;
   std::vector<Bytes> room_;   ///< bytes left, by tier
-  std::vector<TierId> home_;  ///< by tensor: where it lies for life
+  std::vector<TierId> tier_;  ///< by tensor: where it lies for life
   PlanWriter writer_;
 };
 

@@ -19,11 +19,11 @@ std::vector<TierId> tiers_of_manager(const PlanRequest& request) {
   return tiers;
 }
 
-/// Moves the homes of tensors that went astray to slower tiers. Returns whether each had a slower tier.
-bool move_homes(Homes& homes, const std::vector<RehearsedStep::Astray>& astray) {
+/// Gives tensors that went astray slower start tiers. Returns whether each had a slower tier.
+bool choose_slower(StartTiers& start, const std::vector<RehearsedStep::Astray>& astray) {
   for (const auto& [tensor, next] : astray) {
     if (!next) return false;
-    homes[tensor.index] = next;
+    start[tensor.index] = next;
   }
   return true;
 }
@@ -49,27 +49,27 @@ class Recorder {
  private:
   Result<Recording> record(Results results) const {
     if (auto settled = record_settled(results); settled) return settled;
-    // With all homes in the slowest tier, a step ends as it begins wherever that tier is large enough.
+    // With the slowest tier as every start tier, a step ends as it begins wherever that tier is large enough.
     const TierId slowest{static_cast<std::uint32_t>(tiers_.size()) - 1};
-    const Homes homes(request_.graph.tensors.size(), slowest);
+    const StartTiers start(request_.graph.tensors.size(), slowest);
     RehearsedStep step = make_step();
-    if (auto ran = step.run(homes, results); !ran) return ran.error();
+    if (auto ran = step.run(start, results); !ran) return ran.error();
     if (!step.astray().empty()) return astray();
     return std::move(step).finish();
   }
 
   Result<Recording> record_settled(Results results) const {
-    Homes homes(request_.graph.tensors.size());
+    StartTiers start(request_.graph.tensors.size());
     for (int pass = 0; pass < kPasses; ++pass) {
       RehearsedStep step = make_step();
-      if (auto ran = step.run(homes, results); !ran) return ran.error();
+      if (auto ran = step.run(start, results); !ran) return ran.error();
       if (pass < kSettling) {
-        homes = step.left();
+        start = step.left();
         continue;
       }
       const auto away = step.astray();
       if (away.empty()) return std::move(step).finish();
-      if (!move_homes(homes, away)) break;
+      if (!choose_slower(start, away)) break;
     }
     return astray();
   }

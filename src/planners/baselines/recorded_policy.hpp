@@ -11,8 +11,8 @@
 namespace terrace {
 
 /// Records the third step or a later one: in the first two the policy settles where tensors that outlive a
-/// step lie between steps (their homes). A tensor that leaves its home and does not return to it gets a home
-/// in the next slower tier, where a copy of it can stay, and the step is run again. `policy` is a name that
+/// step lie between steps (their start tiers). A tensor that leaves its start tier and does not return to it
+/// gets the next slower one, where a copy of it can stay, and the step is run again. `policy` is a name that
 /// make_policy() knows. Fails where the policy finds no room. The manager moves tensors between any two of
 /// its tiers, so it has tier 0 and every slower tier that is linked both ways with all those before it.
 Result<Recording> record_policy(const PlanRequest& request, const StepUses& uses, std::string_view policy,

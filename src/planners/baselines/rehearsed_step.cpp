@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "graph/layer_steps.hpp"
+#include "plan/operand_tiers.hpp"
 #include "terrace/recency_policy.hpp"
 #include "tiers/described.hpp"
 
@@ -51,8 +53,8 @@ RehearsedStep::RehearsedStep(const PlanRequest& request, const StepUses& uses,
   manager_->observe(&recorder_);
 }
 
-Result<void> RehearsedStep::run(const Homes& homes, Results results) {
-  if (auto made = create_persistent(homes); !made) return made;
+Result<void> RehearsedStep::run(const StartTiers& start, Results results) {
+  if (auto made = create_persistent(start); !made) return made;
   if (auto made = create_given(); !made) return made;
   begin();
   if (results == Results::made_beforehand) {
@@ -79,7 +81,7 @@ Result<void> RehearsedStep::create(TensorId tensor) {
 }
 
 /// Creates persistent tensors in the order of their last use, as a previous step would have left them.
-Result<void> RehearsedStep::create_persistent(const Homes& homes) {
+Result<void> RehearsedStep::create_persistent(const StartTiers& start) {
   const std::vector<Tensor>& tensors = request_.graph.tensors;
   std::vector<std::uint32_t> last(tensors.size());  // 1 more than the last use, 0: none
   std::vector<bool> rests(tensors.size());
@@ -97,9 +99,9 @@ Result<void> RehearsedStep::create_persistent(const Homes& homes) {
   std::stable_sort(kept.begin(), kept.end(),
                    [&](TensorId a, TensorId b) { return last[a.index] < last[b.index]; });
   for (const TensorId tensor : kept) {
-    policy_->home = homes[tensor.index];
+    policy_->tier_for_new = start[tensor.index];
     auto made = create(tensor);
-    policy_->home.reset();
+    policy_->tier_for_new.reset();
     if (!made) return made;
     if (rests[tensor.index] && objects_[tensor.index]) manager_->archive(*objects_[tensor.index]);
   }
@@ -172,17 +174,12 @@ Result<void> RehearsedStep::announce(std::uint32_t kernel) {
 }
 
 void RehearsedStep::compute(std::uint32_t kernel) {
-  const Kernel& what = request_.graph.kernels[kernel];
-  std::vector<TierId> tiers;
-  for (const Operand& operand : what.inputs) tiers.push_back(held_[operand.tensor.index]);
-  for (const Operand& operand : what.outputs) tiers.push_back(held_[operand.tensor.index]);
-  if (what.workspace) tiers.push_back(held_[what.workspace.index]);
-  recorder_.run({kernel}, std::move(tiers));
+  recorder_.run({kernel}, operand_tiers(request_.graph.kernels[kernel],
+                                        [&](TensorId tensor) { return held_[tensor.index]; }));
 }
 
 void RehearsedStep::leave(std::uint32_t kernel) {
-  const std::vector<Kernel>& kernels = request_.graph.kernels;
-  const Kernel& what = kernels[kernel];
+  const Kernel& what = request_.graph.kernels[kernel];
   for (const Use& use : uses_.of(kernel)) {
     std::optional<ObjectId>& object = objects_[use.tensor.index];
     const bool dead = use.next == kNever && !request_.graph[use.tensor].persistent;
@@ -196,9 +193,7 @@ void RehearsedStep::leave(std::uint32_t kernel) {
       manager_->archive(*object);
     }
   }
-  const bool ends = kernel + 1 == kernels.size() || kernels[kernel + 1].layer != what.layer ||
-                    kernels[kernel + 1].phase != what.phase;
-  if (ends) manager_->layer_end();
+  if (ends_layer_step(request_.graph, kernel)) manager_->layer_end();
 }
 
 Result<std::vector<Pin>> RehearsedStep::hold(const std::vector<Wanted>& wanted) {
@@ -251,18 +246,18 @@ void RehearsedStep::drop_secondaries() {
   });
 }
 
-Homes RehearsedStep::left() const {
-  Homes homes(objects_.size());
-  for (std::size_t i = 0; i < homes.size(); ++i) {
-    if (objects_[i] && request_.graph.tensors[i].persistent) homes[i] = manager_->where(*objects_[i]);
+StartTiers RehearsedStep::left() const {
+  StartTiers tiers(objects_.size());
+  for (std::size_t i = 0; i < tiers.size(); ++i) {
+    if (objects_[i] && request_.graph.tensors[i].persistent) tiers[i] = manager_->where(*objects_[i]);
   }
-  return homes;
+  return tiers;
 }
 
 std::vector<RehearsedStep::Astray> RehearsedStep::astray() const {
   std::vector<Astray> all;
   for (const TensorId tensor : recorder_.astray()) {
-    auto next = std::find(tiers_.begin(), tiers_.end(), recorder_.home(tensor)) + 1;
+    auto next = std::find(tiers_.begin(), tiers_.end(), recorder_.start_tier(tensor)) + 1;
     const bool stays = next == tiers_.end() || !request_.graph[tensor].persistent;
     const TierId slower{static_cast<std::uint32_t>(next - tiers_.begin())};
     all.push_back({tensor, stays ? std::nullopt : std::optional(slower)});

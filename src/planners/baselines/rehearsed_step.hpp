@@ -5,8 +5,8 @@
 // after the last use, that a tensor is dead. A kernel's scratch is its own and goes with it.
 //
 // What a plan needs and no policy knows of is settled here:
-//   - A step is repeated, so tensors that outlive it must end where they begin. They are created at the homes
-//     that are asked for, in the order in which a step before would have used them last.
+//   - A step is repeated, so tensors that outlive it must end where they begin. They are created in the start
+//     tiers that are asked for, in the order in which a step before would have used them last.
 //   - Heaps are never compacted: a plan moves nothing within a tier. (003 defragments between steps, which a
 //     rehearsal does by beginning with empty heaps.)
 //   - Where a kernel's operands find no room around each other, fast memory is emptied and they come one
@@ -27,7 +27,7 @@
 namespace terrace {
 
 /// By tensor: the manager's tier in which a persistent one begins, or none: where the policy puts it.
-using Homes = std::vector<std::optional<TierId>>;
+using StartTiers = std::vector<std::optional<TierId>>;
 
 struct Recording {
   Draft draft;
@@ -51,11 +51,11 @@ class RehearsedStep {
   RehearsedStep(const RehearsedStep&) = delete;
 
   /// Fails where the policy finds no room.
-  Result<void> run(const Homes& homes, Results results);
-  /// Where the step leaves what outlives it.
-  Homes left() const;
-  /// Tensors that cannot end where they began, and the next slower home of each; none: it has no slower one.
-  /// The step is no plan where there are any.
+  Result<void> run(const StartTiers& tiers, Results results);
+  /// Returns where the step leaves what outlives it.
+  StartTiers left() const;
+  /// Tensors that cannot end where they began, and the next slower start tier of each; none: it has no slower
+  /// one. The step is no plan where there are any.
   struct Astray {
     TensorId tensor;
     std::optional<TierId> next;
@@ -70,7 +70,7 @@ class RehearsedStep {
     Access access;
   };
   Result<void> create(TensorId tensor);
-  Result<void> create_persistent(const Homes& homes);
+  Result<void> create_persistent(const StartTiers& tiers);
   Result<void> create_given();
   Result<void> create_results();
   void begin();

@@ -15,7 +15,7 @@ StepRecorder::StepRecorder(const PlanRequest& request, std::vector<TierId> tiers
     : request_(request),
       tiers_(std::move(tiers)),
       regions_(request.graph.tensors.size() * request.machine.tiers.size()),
-      home_(request.graph.tensors.size()),
+      start_(request.graph.tensors.size()),
       result_(request.graph.tensors.size()) {
   plan_.planner = std::move(planner);
   for (const TensorId result : request.graph.results) result_[result.index] = true;
@@ -70,10 +70,10 @@ void StepRecorder::begin() {
     for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
       RegionState& place = at({i}, {tier});
       if (!place.exists) continue;
-      check(!home_[i], "a tensor has one home");
-      home_[i] = Alloc{{i}, {tier}, place.offset};
+      check(!start_[i], "a tensor has one start region");
+      start_[i] = Alloc{{i}, {tier}, place.offset};
       place.current = true;
-      plan_.start.push_back(*home_[i]);
+      plan_.start.push_back(*start_[i]);
     }
   }
 }
@@ -96,41 +96,41 @@ Bytes StepRecorder::size(TensorId tensor, TierId tier) const {
 }
 
 /// An input is filled again before the next step, so its value is not kept unless it is a result.
-bool StepRecorder::ends_at_home(TensorId tensor) const {
-  return home_[tensor.index] && (!is_given(request_.graph[tensor]) || result_[tensor.index]);
+bool StepRecorder::ends_at_start(TensorId tensor) const {
+  return start_[tensor.index] && (!is_given(request_.graph[tensor]) || result_[tensor.index]);
 }
 
-bool StepRecorder::is_home(TensorId tensor, TierId tier) const {
-  const std::optional<Alloc>& home = home_[tensor.index];
-  return home && home->tier == tier && at(tensor, tier).exists && at(tensor, tier).offset == home->offset;
+bool StepRecorder::is_start_region(TensorId tensor, TierId tier) const {
+  const std::optional<Alloc>& start = start_[tensor.index];
+  return start && start->tier == tier && at(tensor, tier).exists && at(tensor, tier).offset == start->offset;
 }
 
 std::vector<TensorId> StepRecorder::astray() const {
   std::vector<TensorId> tensors;
   for (std::uint32_t i = 0; i < tensor_count(); ++i) {
-    if (ends_at_home({i}) && !is_home({i}, home_[i]->tier)) tensors.push_back({i});
+    if (ends_at_start({i}) && !is_start_region({i}, start_[i]->tier)) tensors.push_back({i});
   }
   return tensors;
 }
 
 Result<void> StepRecorder::end() {
   for (std::uint32_t i = 0; i < tensor_count(); ++i) {
-    if (ends_at_home({i})) go_home({i});
+    if (ends_at_start({i})) return_to_start({i});
   }
   for (std::uint32_t i = 0; i < tensor_count(); ++i) leave_only_what_is_needed({i});
-  if (auto cleared = clear_homes(); !cleared) return cleared;
-  for (const Alloc& home : plan_.start) {
-    if (!at(home.tensor, home.tier).exists) gain(home.tensor, home.tier, home.offset);
+  if (auto cleared = clear_start_regions(); !cleared) return cleared;
+  for (const Alloc& region : plan_.start) {
+    if (!at(region.tensor, region.tier).exists) gain(region.tensor, region.tier, region.offset);
   }
   return {};
 }
 
-void StepRecorder::go_home(TensorId tensor) {
-  const TierId home = home_[tensor.index]->tier;
-  if (at(tensor, home).current) return;
+void StepRecorder::return_to_start(TensorId tensor) {
+  const TierId start = start_[tensor.index]->tier;
+  if (at(tensor, start).current) return;
   for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
     if (!at(tensor, {tier}).current) continue;
-    copy(tensor, {tier}, home);
+    copy(tensor, {tier}, start);
     brought_ += request_.graph[tensor].bytes;
     return;
   }
@@ -139,7 +139,7 @@ void StepRecorder::go_home(TensorId tensor) {
 /// Returns the tier where a result is read after the step.
 std::optional<TierId> StepRecorder::at_hand(TensorId tensor) const {
   if (!result_[tensor.index]) return std::nullopt;
-  if (ends_at_home(tensor) && request_.machine[home(tensor)].addressable) return home(tensor);
+  if (ends_at_start(tensor) && request_.machine[start_tier(tensor)].addressable) return start_tier(tensor);
   for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
     if (request_.machine.tiers[tier].addressable && at(tensor, {tier}).current) return TierId{tier};
   }
@@ -149,7 +149,7 @@ std::optional<TierId> StepRecorder::at_hand(TensorId tensor) const {
 void StepRecorder::leave_only_what_is_needed(TensorId tensor) {
   const std::optional<TierId> read = at_hand(tensor);
   for (std::uint32_t tier = 0; tier < tier_count(); ++tier) {
-    if (!at(tensor, {tier}).exists || is_home(tensor, {tier}) || read == TierId{tier}) continue;
+    if (!at(tensor, {tier}).exists || is_start_region(tensor, {tier}) || read == TierId{tier}) continue;
     lose(tensor, {tier});
   }
 }
@@ -157,10 +157,11 @@ void StepRecorder::leave_only_what_is_needed(TensorId tensor) {
 // ---- Results lie where there is room, and that may be where something is given next
 
 bool StepRecorder::is_in_the_way(TensorId result, TierId tier) const {
-  if (is_home(result, tier)) return false;
+  if (is_start_region(result, tier)) return false;
   const std::uint64_t begin = at(result, tier).offset, end = begin + size(result, tier).count;
-  return std::any_of(plan_.start.begin(), plan_.start.end(), [&](const Alloc& home) {
-    return home.tier == tier && home.offset < end && begin < home.offset + size(home.tensor, tier).count;
+  return std::any_of(plan_.start.begin(), plan_.start.end(), [&](const Alloc& region) {
+    return region.tier == tier && region.offset < end &&
+           begin < region.offset + size(region.tensor, tier).count;
   });
 }
 
@@ -171,7 +172,7 @@ std::optional<std::uint64_t> StepRecorder::hole(TierId tier, Bytes wanted) const
   for (std::uint32_t i = 0; i < tensor_count(); ++i) {
     const Bytes bytes = size({i}, tier);
     if (at({i}, tier).exists) taken.emplace_back(at({i}, tier).offset, bytes.count);
-    if (home_[i] && home_[i]->tier == tier) taken.emplace_back(home_[i]->offset, bytes.count);
+    if (start_[i] && start_[i]->tier == tier) taken.emplace_back(start_[i]->offset, bytes.count);
   }
   std::sort(taken.begin(), taken.end());
   std::uint64_t free_from = 0;
@@ -194,15 +195,15 @@ bool StepRecorder::carry(TensorId tensor, TierId from, TierId to) {
   return true;
 }
 
-/// All results that are in the way of regions at home leave before one of them is brought back, for together
+/// All results that are in the way of start regions leave before one of them is brought back, for together
 /// they may need the room that each leaves. Where the other results leave too little room, they leave as
 /// well.
-Result<void> StepRecorder::clear_homes() {
+Result<void> StepRecorder::clear_start_regions() {
   std::vector<Away> away;
   for (const bool all : {false, true}) {
     for (std::uint32_t i = 0; i < tensor_count(); ++i) {
       const auto from = at_hand({i});
-      if (!from || is_home({i}, *from) || (!all && !is_in_the_way({i}, *from))) continue;
+      if (!from || is_start_region({i}, *from) || (!all && !is_in_the_way({i}, *from))) continue;
       if (!send_away({i}, *from, away))
         return Error{ErrorCode::tier_full, "the step's results have nowhere to go: give slower tiers more"};
     }
@@ -237,7 +238,7 @@ Draft StepRecorder::finish() && {
     Bytes& needed = draft.needed[alloc.tier.index];
     needed = std::max(needed, Bytes{alloc.offset} + size(alloc.tensor, alloc.tier));
   };
-  for (const Alloc& home : draft.plan.start) reach(home);
+  for (const Alloc& region : draft.plan.start) reach(region);
   for (const Instruction& instruction : draft.plan.instructions) {
     if (const auto* alloc = std::get_if<Alloc>(&instruction)) reach(*alloc);
   }

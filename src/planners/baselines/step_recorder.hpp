@@ -5,8 +5,8 @@
 // every copy a `copy` that is waited for at once. Left out are copies of what holds nothing yet: a manager
 // may carry undefined bytes, a plan may not.
 //
-//   home     the one region in which a tensor that outlives steps, or is given, lies when the step begins
-//   astray   a tensor that must end at home and has lost that region
+//   start region   the one region in which a tensor that outlives steps, or is given, lies when the step
+//   begins astray         a tensor that must end in its start region and has lost it
 #pragma once
 
 #include <optional>
@@ -38,17 +38,18 @@ class StepRecorder final : public RegionObserver {
   void begin();
   /// `tiers`: of the machine, one for each operand.
   void run(KernelId kernel, std::vector<TierId> tiers);
-  TierId home(TensorId tensor) const { return home_[tensor.index]->tier; }
+  TierId start_tier(TensorId tensor) const { return start_[tensor.index]->tier; }
   std::vector<TensorId> astray() const;
-  /// Brings tensors home, leaves each result in one place where it can be read, and what is given where it is
-  /// filled. Fails where no room is left for a result. pre: nothing is astray, all else has ended
+  /// Brings tensors to their start regions, leaves each result in one place where it can be read, and what is
+  /// given where it is filled. Fails where no room is left for a result. pre: nothing is astray, all else has
+  /// ended
   Result<void> end();
   /// pre: end() was fine
   Draft finish() &&;
 
   Bytes undefined() const { return undefined_; }  ///< left out: copies of what holds nothing
-  // Copied by end().
-  Bytes brought() const { return brought_; }  ///< home
+  // What end() copied.
+  Bytes brought() const { return brought_; }  ///< to start regions
   Bytes cleared() const { return cleared_; }  ///< out of the way of what is given
 
  private:
@@ -72,30 +73,30 @@ class StepRecorder final : public RegionObserver {
     return regions_[tensor.index * tier_count() + tier.index];
   }
   std::uint32_t tier_count() const { return static_cast<std::uint32_t>(request_.machine.tiers.size()); }
-  std::uint32_t tensor_count() const { return static_cast<std::uint32_t>(home_.size()); }
+  std::uint32_t tensor_count() const { return static_cast<std::uint32_t>(start_.size()); }
   Bytes size(TensorId tensor, TierId tier) const;
-  bool ends_at_home(TensorId tensor) const;
-  bool is_home(TensorId tensor, TierId tier) const;
+  bool ends_at_start(TensorId tensor) const;
+  bool is_start_region(TensorId tensor, TierId tier) const;
   void gain(TensorId tensor, TierId tier, std::uint64_t offset);
   void lose(TensorId tensor, TierId tier);
   void copy(TensorId tensor, TierId from, TierId to);
-  void go_home(TensorId tensor);
+  void return_to_start(TensorId tensor);
   std::optional<TierId> at_hand(TensorId tensor) const;
   void leave_only_what_is_needed(TensorId tensor);
   bool is_in_the_way(TensorId result, TierId tier) const;
   std::optional<std::uint64_t> hole(TierId tier, Bytes size) const;
   bool carry(TensorId tensor, TierId from, TierId to);
-  Result<void> clear_homes();
+  Result<void> clear_start_regions();
   bool send_away(TensorId result, TierId from, std::vector<Away>& away);
   bool make_readable(const Away& away);
 
   const PlanRequest& request_;
   const std::vector<TierId> tiers_;
   Plan plan_;
-  std::vector<RegionState> regions_;        ///< by tensor and tier
-  std::vector<std::optional<Alloc>> home_;  ///< by tensor
-  std::vector<bool> result_;                ///< by tensor
-  std::vector<Name> names_;                 ///< by index of the object
+  std::vector<RegionState> regions_;         ///< by tensor and tier
+  std::vector<std::optional<Alloc>> start_;  ///< by tensor: its start region
+  std::vector<bool> result_;                 ///< by tensor
+  std::vector<Name> names_;                  ///< by index of the object
   TensorId creating_;
   std::uint32_t tickets_ = 0;
   Bytes undefined_, brought_, cleared_;

@@ -16,15 +16,10 @@ Bytes fast_size(const PlanRequest& request, TensorId tensor) {
   return region_size(request.graph[tensor], request.machine.tiers[0]);
 }
 
-/// Returns by tensor whether it always stays in fast memory: results that are inputs or persistent do, and
-/// all tensors of a machine with one tier.
+/// Returns by tensor whether it always stays in fast memory, as all do on a machine with one tier.
 std::vector<bool> stays(const PlanRequest& request) {
-  const Graph& graph = request.graph;
-  std::vector<bool> fixed(graph.tensors.size(), request.machine.tiers.size() < 2);
-  for (const TensorId result : graph.results) {
-    if (graph[result].persistent || graph[result].kind == TensorKind::input) fixed[result.index] = true;
-  }
-  return fixed;
+  if (request.machine.tiers.size() < 2) return std::vector<bool>(request.graph.tensors.size(), true);
+  return results_that_stay(request.graph);
 }
 
 bool leaves(const Movement& movement, std::uint32_t kernels) {

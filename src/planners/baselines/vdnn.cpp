@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/layer_steps.hpp"
 #include "migration/fit.hpp"
 #include "planners/baselines/swap_schedule.hpp"
 #include "planners/baselines/swapping.hpp"
@@ -26,8 +27,7 @@ std::vector<bool> convolved(const Graph& graph) {
 /// Returns the first kernel of the layer that is executed before the layer of `kernel`.
 std::uint32_t one_layer_ahead(const Graph& graph, std::uint32_t kernel) {
   for (int layers = 0; kernel > 0; --kernel) {
-    const Kernel &here = graph.kernels[kernel], &before = graph.kernels[kernel - 1];
-    if ((here.layer != before.layer || here.phase != before.phase) && ++layers == 2) break;
+    if (ends_layer_step(graph, kernel - 1) && ++layers == 2) break;
   }
   return kernel;
 }

@@ -16,7 +16,7 @@ std::uint32_t next_length(const StepView& view, std::uint32_t layers) {
   return view.kernels() > kLargeGraph ? 2 * layers : layers + 1 + layers / 8;
 }
 
-/// A fetch as the layers see it.
+/// A fetch for a layer.
 struct Fetch {
   std::uint32_t used_before;  ///< one past the layer that used it last; 0: it is out when the step starts
   Seconds time;
@@ -54,7 +54,8 @@ class UnequalCuts {
   }
 
  private:
-  /// Of what the layer needs and the interval from `first` on does not use: it has to come meanwhile.
+  /// Returns the time of the fetches for a layer that have to run during the interval from `first` on,
+  /// because that interval does not use their tensors.
   Seconds transfers(std::uint32_t layer, std::uint32_t first) const {
     Seconds time{0};
     for (const Fetch& fetch : fetches_[layer]) {
@@ -63,7 +64,7 @@ class UnequalCuts {
     return time;
   }
 
-  /// Nothing hides what the first interval needs.
+  /// Begins with one interval, whose fetches nothing hides.
   void begin(std::uint32_t length) {
     Seconds lost{0};
     for (std::uint32_t layer = 0; layer < length; ++layer) lost += transfers(layer, 0);

@@ -8,9 +8,9 @@
 namespace terrace::sentinel {
 namespace {
 
-class GapList {
+class IdleSpanList {
  public:
-  GapList(const StepView& view, const Units& units, const Visits& visits)
+  IdleSpanList(const StepView& view, const Units& units, const Visits& visits)
       : view_(view), units_(units), visits_(visits) {}
 
   std::vector<IdleSpan> run() {
@@ -37,7 +37,7 @@ class GapList {
     }
     const std::uint32_t first = visits_.first[u];
     if (unit.persistent) {
-      // Around the end of the step, too.
+      // A persistent unit is also idle around the end of the step.
       Seconds out = view_.begin.back();
       if (first != kNever) out = pinned_length(u, all) / count;
       idle_spans_.emplace_back(out, IdleSpan{u, kNever});
@@ -61,7 +61,8 @@ class GapList {
   std::vector<std::pair<Seconds, IdleSpan>> idle_spans_;
 };
 
-/// From the step's start to the first visit, after which a given unit is not needed until the end.
+/// Returns the time that a given unit takes room: until its first visit, after which it is not needed until
+/// the end.
 std::vector<Stretch> given_stretches(const StepView& view, const Unit& unit, std::uint32_t first_kernel) {
   std::vector<Stretch> room;
   const std::uint32_t end = view.kernels();
@@ -73,7 +74,7 @@ std::vector<Stretch> given_stretches(const StepView& view, const Unit& unit, std
   return room;
 }
 
-/// All idle spans of a persistent unit over which it is not kept yet.
+/// Returns all idle spans of a persistent unit over which it is not kept yet.
 std::vector<Stretch> pinned_stretches(const StepView& view, const Visits& visits, const Schedule& schedule,
                                       std::uint32_t unit) {
   std::uint32_t from = 0;
@@ -92,7 +93,7 @@ std::vector<Stretch> pinned_stretches(const StepView& view, const Visits& visits
 }  // namespace
 
 std::vector<IdleSpan> idle_spans_by_length(const StepView& view, const Units& units, const Visits& visits) {
-  return GapList(view, units, visits).run();
+  return IdleSpanList(view, units, visits).run();
 }
 
 std::vector<Stretch> stretches(const StepView& view, const Units& units, const Visits& visits,

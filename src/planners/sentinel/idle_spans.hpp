@@ -20,10 +20,11 @@ struct IdleSpan {
   std::uint32_t visit = kNever;
 };
 
-/// The shortest first, by the time that one saved transfer takes room.
+/// Returns idle spans, first those in which a saved transfer takes room for the shortest time.
 std::vector<IdleSpan> idle_spans_by_length(const StepView& view, const Units& units, const Visits& visits);
 
-/// The room that keeping the unit takes beside what is kept already. Empty where it cannot be kept or is.
+/// Returns the room that keeping the unit takes beside what is kept already; nothing where it cannot be kept
+/// or is.
 std::vector<Stretch> stretches(const StepView& view, const Units& units, const Visits& visits,
                                const Schedule& schedule, const IdleSpan& idle);
 void mark_kept(const Units& units, const Visits& visits, Schedule& schedule, const IdleSpan& idle);
@@ -35,8 +36,8 @@ struct Transit {
   Stretch stretch;
 };
 
-/// Every fetch as late as its link allows, but not before the interval ahead of its visit's; every store at
-/// once.
+/// Returns all transits: fetches as late as their links allow, but not before the interval ahead of their
+/// visit's, and stores at once.
 std::vector<Transit> transits(const StepView& view, const Units& units, const Visits& visits,
                               const Schedule& schedule);
 

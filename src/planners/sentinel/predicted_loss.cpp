@@ -37,8 +37,8 @@ Seconds slowed_by_copies(const StepView& view, const Units& units, const Visits&
     const Unit& unit = units.all[visits.all[v].unit];
     if (schedule.in_place[v] || !unit.backing_tier || !is_fetched(units, visits, schedule, v)) continue;
     const Link &in = *machine.link(*unit.backing_tier, {0}), &out = *machine.link({0}, *unit.backing_tier);
-    lost += in.compute_loss * time_beside_kernels(in, unit.size);
-    if (visits.all[v].previous != kNever) lost += out.compute_loss * time_beside_kernels(out, unit.size);
+    lost += lost_to_transfer(in, unit.size);
+    if (visits.all[v].previous != kNever) lost += lost_to_transfer(out, unit.size);
   }
   return lost;
 }

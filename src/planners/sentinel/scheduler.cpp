@@ -146,7 +146,7 @@ class Scheduler {
       if (!begins || schedule_.in_place[v] || !unit.in_place || unit.fixed || unit.short_lived) continue;
       if (unit.persistent && schedule_.from_start[visit.unit]) continue;
       Chain chain{v, v, Seconds{0}};
-      // What is given to fast memory is nowhere else.
+      // A unit that is given in fast memory has no copy elsewhere, so leaving it costs a transfer.
       bool writes = visit.writes || (visit.previous == kNever && schedule_.from_start[visit.unit]);
       while (schedule_.stays[chain.last]) {
         chain.last = visits_.all[chain.last].next;
@@ -165,7 +165,7 @@ class Scheduler {
     return chains;
   }
 
-  /// Whether any was.
+  /// Uses units in slow memory where that costs less than their transfers. Returns whether any was.
   bool use_in_place() {
     bool any = false;
     for (const Chain& chain : chains()) {
@@ -181,7 +181,8 @@ class Scheduler {
     return any;
   }
 
-  /// Copying takes at least this share of the kernels' speed.
+  /// Returns what a second of the unit's link costs: at least the share of the kernels' speed that copying
+  /// takes.
   double price(const Unit& unit) const {
     const Link* link = view_.request.machine.link(*unit.backing_tier, {0});
     return std::max(rules_.link_price, link->compute_loss);

@@ -33,9 +33,9 @@ struct ScheduleRules {
 Schedule make_schedule(const StepView& view, const Units& units, const Visits& visits, Bytes capacity,
                        const ScheduleRules& rules);
 
-/// How much longer the step gets than with all in fast memory: by waiting for fetches, each started when the
-/// interval before its own begins (002 eq. 4.2, with what is really moved instead of all of fast memory), by
-/// kernels that share the machine with copies, and by those that use slower memory.
+/// Returns how much longer the step gets than with all in fast memory: by waiting for fetches, each started
+/// when the interval before its own begins (002 eq. 4.2, with what is really moved instead of all of fast
+/// memory), by kernels that share the machine with copies, and by those that use slower memory.
 Seconds predicted_loss(const StepView& view, const Units& units, const Visits& visits,
                        const Schedule& schedule);
 

@@ -75,7 +75,8 @@ class Planning {
     return false;
   }
 
-  /// Without the answers to late migrations, so that trying these changes nothing else.
+  /// Chooses intervals before late migrations have their answers, so that trying answers changes nothing
+  /// else.
   Recipe choose() const {
     std::vector<Recipe> recipes;
     for (const double price : kLinkPrices) {
@@ -99,7 +100,7 @@ class Planning {
     return recipes[best];
   }
 
-  /// Large graphs are judged by the profile alone.
+  /// Returns the predicted loss, by which large graphs are judged instead of by simulation.
   Seconds lost(const Recipe& recipe) const {
     const Visits visits = make_visits(view_, units_, recipe.cuts);
     const Schedule schedule =
@@ -112,15 +113,15 @@ class Planning {
     return made ? simulate(request_.graph, request_.machine, view_.clock, *made).step : Seconds::max();
   }
 
-  /// Empty: not even one layer fits.
+  /// Returns intervals of equal length; none where not even one layer fits.
   Cuts equal(Bytes capacity, double price) const {
     if (options_.interval > 0) return equal_cuts(view_, options_.interval);
     return choose_equal(view_, units_, capacity, rules(price)).cuts;
   }
 
   Result<Plan> plan(const Recipe& recipe, const IntervalEnd& end) const {
-    // What little packing lacks may be had by moving tensors so small that nothing changes: less is tried
-    // ever more boldly.
+    // Packing may lack a little memory, and planning for that much less may move nothing but tensors so small
+    // that the packing stays as it is. So each attempt gives up twice as much as the one before.
     std::uint64_t spared = 0;
     return plan_to_fit(request_, view_.uses, "sentinel", [&](Bytes capacity) {
       const Bytes less = std::min(capacity, request_.budget[0] * spared / kSparedParts);
@@ -136,7 +137,7 @@ class Planning {
       Schedule schedule = make_schedule(view_, units_, visits, capacity, rules(recipe.link_price));
       if (schedule.fits) return write(units_, visits, std::move(schedule), end, capacity, found);
     }
-    // Every kernel is an interval, every tensor moves alone.
+    // In the last resort every kernel is an interval and every tensor moves alone.
     const Units alone = make_units(view_, Grouping::off, ShortLived::as_others);
     const Visits visits = make_visits(view_, alone, kernel_cuts(view_));
     Schedule schedule = make_schedule(view_, alone, visits, capacity, rules(recipe.link_price));

@@ -2,8 +2,8 @@
 // Test-and-trial (002 section 4.4.4): real steps decide for every interval whose tensors do not arrive in
 // time whether its kernels wait or use them in slow memory.
 //
-// One interval after the other: a step that waits, a step that leaves, with all others as decided so far. A
-// plain value: ask what to try, run it, tell how long it took, until it is done.
+// One interval is tried after the other, with a step that waits and a step that leaves, while all others are
+// as decided so far. It is a plain value: ask what to try, run it, tell how long it took, until it is done.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,20 @@ class Trial {
   explicit Trial(std::vector<std::uint32_t> late, std::uint32_t repeats = 1);
 
   bool done() const { return at_ == late_.size(); }
-  /// Intervals that have their answer.
+  /// Returns how many intervals have their answer.
   std::size_t decided() const { return at_; }
-  /// The value of the planner's option `end` for the next step; once done, for all steps to come.
+  /// Returns the value of the planner's option `end` for the next step; once done, for all steps to come.
   std::string end() const;
-  /// The same where the interval on trial leaves. pre: !done()
+  /// Returns the same value with the interval on trial leaving. pre: !done()
   std::string leaving() const;
-  /// What the step with `end()` took. pre: !done()
+  /// Takes how long the step with `end()` took. pre: !done()
   void took(Seconds step);
-  /// The interval on trial has no choice: it waits, and takes no step. pre: !done(), none was taken for it
+  /// Decides without a step that the interval on trial waits, because it has no choice. pre: !done(), none
+  /// was taken for it
   void skip();
-  /// Real steps from now until it is done.
+  /// Returns how many real steps are left until it is done.
   std::uint32_t steps_left() const;
-  /// A step with what was decided last; Seconds::max() where no step was taken.
+  /// Returns the time of a step with what was decided last; Seconds::max() where no step was taken.
   Seconds best() const { return best_; }
 
  private:

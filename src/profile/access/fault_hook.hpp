@@ -18,7 +18,7 @@ namespace terrace {
 /// that another signal handler's thread may hold, nothing that faults.
 class FaultSink {
  public:
-  /// Whether the instruction is to be tried again.
+  /// Returns whether the instruction is to be tried again.
   virtual bool on_fault(const std::byte* address, Access access) noexcept = 0;
 
  protected:

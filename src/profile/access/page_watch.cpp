@@ -255,7 +255,7 @@ void PageWatch::arm_again(std::span<Opened> units) {
   }
 }
 
-/// Of the units that are open, those of this area.
+/// Forgets the open units of this area.
 void PageWatch::forget(const Area& area) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < open_units_; ++i) {

@@ -51,7 +51,7 @@ class PageWatch final : private FaultSink {
   /// Arms an area. Its first byte names it from here on. `pages_per_fault`: as many are opened and counted
   /// together, which is coarser and cheaper. pre: whole pages, at least one, in no other area
   void add(std::span<std::byte> area, std::size_t pages_per_fault = 1);
-  /// What was counted since it was added or last taken.
+  /// Returns what was counted since it was added or last taken.
   PageAccesses take(const std::byte* area);
   /// Opens it and ends its part; what was not taken is returned. pre: no other thread uses it meanwhile
   PageAccesses remove(const std::byte* area);

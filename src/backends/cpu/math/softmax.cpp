@@ -10,7 +10,7 @@
 namespace terrace::math {
 namespace {
 
-/// How many columns row `row` of the whole batch sees.
+/// Returns how many columns row `row` of the whole batch sees.
 [[gnu::always_inline]] inline std::int64_t seen_columns(const SoftmaxShape& shape, Mask mask,
                                                         std::int64_t row) {
   if (mask == Mask::none) return shape.columns;

@@ -44,16 +44,16 @@ class FlowBuilder {
   }
 
   /// A tensor that outlives the step lies between steps in fast memory, in the slowest tier, or in one
-  /// between (its home). A home takes memory all the time, so nothing is gained by moving to a tier slower
-  /// than it.
+  /// between (its backing tier). A backing tier takes memory all the time, so nothing is gained by moving to
+  /// a tier slower than it.
   FlowGraph moving() {
     const std::uint32_t slowest = last_;
     if (life_.origin == Origin::kept && may_use(0, 0)) chain(0);
-    for (std::uint32_t home = 1; home < slowest && life_.origin != Origin::made; ++home) {
-      if (!may_use(0, home)) continue;
-      last_ = home;
+    for (std::uint32_t backing = 1; backing < slowest && life_.origin != Origin::made; ++backing) {
+      if (!may_use(0, backing)) continue;
+      last_ = backing;
       Point at;
-      use_first(at, take(0, {home, 0, end_}), home);
+      use_first(at, take(0, {backing, 0, end_}), backing);
       live(at);
     }
     last_ = slowest;
@@ -69,11 +69,11 @@ class FlowBuilder {
   bool may_use(std::uint32_t use, std::uint32_t level) const {
     return life_.levels[level].fits && (life_.levels[level].usable || life_.anywhere[use]);
   }
-  /// A tensor whose home is a slower tier has to be there when the step ends.
+  /// A tensor whose backing tier is a slower one has to be there when the step ends.
   bool may_arrive(const Hop& hop, std::uint32_t level) const {
     if (hop.use == kNone) return life_.levels[level].fits;
-    const bool at_home = life_.origin != Origin::kept || moment(hop.use) != end_ || level == last_;
-    return at_home && may_use(hop.use, level);
+    const bool is_back = life_.origin != Origin::kept || moment(hop.use) != end_ || level == last_;
+    return is_back && may_use(hop.use, level);
   }
   std::uint32_t moment(std::uint32_t use) const { return life_.uses[use].moment; }
   bool writes(const Hop& hop) const { return hop.use != kNone && life_.uses[hop.use].writes; }
@@ -125,14 +125,14 @@ class FlowBuilder {
   /// Adds the path that stays in one tier for life, as in fig. 6a; it is also that of a tensor kept in fast
   /// memory from step to step.
   void chain(std::uint32_t level) {
-    const bool has_home = level > 0 && is_pool(level) && life_.origin != Origin::made;
-    std::uint32_t at = has_home ? take(0, {level, 0, end_}) : 0;
+    const bool has_backing = level > 0 && is_pool(level) && life_.origin != Origin::made;
+    std::uint32_t at = has_backing ? take(0, {level, 0, end_}) : 0;
     if (level == 0 && life_.origin == Origin::given) at = returning();
     std::uint32_t from = life_.uses.empty() ? 0 : moment(0);
     for (std::uint32_t use = 0; use < life_.uses.size(); ++use) {
       wires_.next_point();
       Point to;
-      go(at, to, {level, level}, use, {has_home ? Stay{} : Stay{level, from, moment(use)}});
+      go(at, to, {level, level}, use, {has_backing ? Stay{} : Stay{level, from, moment(use)}});
       from = moment(use) + 1;
       at = to[{level, level}];
     }

@@ -144,9 +144,9 @@ struct Solution {
 Seconds step_time(const Instance& instance, const Solution& solution);
 /// Bytes of a pool at each moment (the left side of 001 eq. 5 and 9).
 std::vector<Bytes> occupancy(const Instance& instance, const Solution& solution, TierId pool = {});
-/// Whether no pool ever holds more than its capacity.
+/// Returns whether no pool ever holds more than its capacity.
 bool is_within_capacities(const Instance& instance, const Solution& solution);
-/// Where each use of a tensor finds it on a path.
+/// Returns where each use of a tensor finds it on a path.
 std::vector<TierId> places(const FlowGraph& graph, const std::vector<std::uint32_t>& path);
 /// The fastest configuration that a placement satisfies, by the tier of every use of every tensor; of equal
 /// ones the one with the least scratch. Whether its scratch fits is for the caller to see.

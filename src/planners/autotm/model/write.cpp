@@ -75,7 +75,7 @@ class SolutionWriter {
   const Tensor& tensor(std::uint32_t t) const { return request_.graph[id(t)]; }
   bool outlives_step(std::uint32_t t) const { return tensor(t).persistent || is_given(tensor(t)); }
   /// A region with which the step begins has to exist again when the step ends.
-  bool is_home(std::uint32_t t, TierId tier) const {
+  bool is_start_region(std::uint32_t t, TierId tier) const {
     return outlives_step(t) && tier != kFast && places_[t].front() == tier;
   }
 
@@ -143,7 +143,7 @@ class SolutionWriter {
   }
 
   void free_if(std::uint32_t t, TierId tier) {
-    if (writer_.has(id(t), tier) && !is_home(t, tier)) writer_.free(id(t), tier);
+    if (writer_.has(id(t), tier) && !is_start_region(t, tier)) writer_.free(id(t), tier);
   }
 
   void discard(std::uint32_t t) {
@@ -197,8 +197,8 @@ class SolutionWriter {
       if (!outlives_step(t)) free_slower(t, places_[t].back());
     }
     for (std::uint32_t t = 0; t < places_.size(); ++t) {
-      const TierId home = places_[t].front();
-      if (outlives_step(t) && !writer_.has(id(t), home)) writer_.restore(id(t), home);
+      const TierId start = places_[t].front();
+      if (outlives_step(t) && !writer_.has(id(t), start)) writer_.restore(id(t), start);
     }
   }
 

@@ -77,7 +77,7 @@ double Cuts::share(const Moves& moves, const std::vector<double>& edges) const {
   return std::clamp(sum, 0.0, 1.0);
 }
 
-/// Keeps the moves with most of their time.
+/// Keeps the moves of which the largest part of their time is taken.
 void Cuts::take_moves(std::uint32_t k, const std::vector<double>& edges) {
   std::vector<std::pair<double, const Moves*>> shares;
   for (const Moves& moves : moves_[k]) {

@@ -29,7 +29,8 @@ class Cuts {
 
   explicit Cuts(const Flat& flat);
 
-  /// Adds what these shares of edges and configurations break most, at most one for a kernel. How many.
+  /// Adds what these shares of edges and configurations break most, at most one for a kernel. Returns how
+  /// many it added.
   std::size_t find(const std::vector<double>& edges, const std::vector<double>& configurations);
 
   /// Adds those of another reduction of the same problem, each for the moves and configurations that are
@@ -39,27 +40,27 @@ class Cuts {
   std::size_t size() const { return cuts_.size(); }
   const std::vector<Cut>& all() const { return cuts_; }
   const std::vector<Term>& terms() const { return terms_; }
-  /// What of a configuration's time an inequality does without.
+  /// By inequality and configuration: how much of the configuration's time the inequality leaves out.
   const std::vector<double>& less() const { return less_; }
   const std::vector<std::uint32_t>& of(std::uint32_t kernel) const { return by_kernel_[kernel]; }
 
   /// Adds so much of a cut to what edges are charged and configurations do without.
   void charge(const Cut& cut, double price, std::vector<double>& charges, std::vector<double>& less) const;
-  /// By how much shares break it where nothing but the configurations' times is counted.
+  /// Returns by how much shares break the inequality if only the configurations' times counted.
   double violation(const Cut& cut, const std::vector<double>& edges,
                    const std::vector<double>& configurations) const;
 
  private:
-  /// A tensor's, beside one kernel: edges of which a path takes at most one.
+  /// The edges by which one tensor can move beside one kernel; a path takes at most one of them.
   struct Moves {
     double time, slower;       ///< as Flat::Hidden has them
     std::uint32_t first, end;  ///< of edges_
   };
-  /// Of one kernel.
+  /// The shares at one kernel.
   struct Point {
     std::vector<const Moves*> taken;
     std::vector<Part> moves, configurations;
-    double known = 0;  ///< what the inequalities so far say that it takes
+    double known = 0;  ///< the time that the inequalities found so far prove
   };
 
   void list_moves(const Flat::Tensor& tensor);
@@ -81,7 +82,7 @@ class Cuts {
   std::vector<std::vector<std::uint32_t>> by_kernel_;
   Envelope envelope_;
   Point point_;
-  double least_ = 0;  ///< that an inequality is broken by
+  double least_ = 0;  ///< the smallest violation that counts
 };
 
 }  // namespace terrace::autotm

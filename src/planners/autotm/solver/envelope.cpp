@@ -12,7 +12,7 @@ constexpr std::uint32_t kSurplus = 1U << 16;
 constexpr double kNothing = 1e-9;
 constexpr int kMostPivots = 100;
 
-/// By set of items, as bits: the sum of theirs.
+/// Lists the sum over every set of items; a set is a number whose bits are its items.
 void list_sums(std::vector<double>& sums, std::size_t items, auto of) {
   sums.resize(std::size_t{1} << items);
   sums[0] = 0;
@@ -35,7 +35,7 @@ double Envelope::solve(std::span<const Part> configurations, std::span<const Par
   return prove();
 }
 
-/// Whatever the multipliers are: by the charges alone.
+/// Returns a lower bound that the charges alone prove, however inexact the multipliers are.
 double Envelope::prove() {
   std::vector<double> times;
   charges_.clear();
@@ -50,7 +50,7 @@ double Envelope::prove() {
   return mean;
 }
 
-/// Nested sets, the larger ones beside the slower configurations.
+/// Begins with nested sets of moves, the larger ones beside the slower configurations.
 void Envelope::begin() {
   basis_.clear();
   shares_.clear();
@@ -94,7 +94,7 @@ double Envelope::entry(const Column& column, std::size_t row) const {
   return (column.moves >> (row - configurations_.size()) & 1U) != 0 ? 1 : 0;
 }
 
-/// Gauss and Jordan.
+/// Inverts the basis by Gauss-Jordan elimination.
 void Envelope::invert() {
   const std::size_t n = rows_;
   work_.assign(n * n, 0);

@@ -16,7 +16,7 @@ struct Part {
   double time = 0, share = 0;
 };
 
-/// With charges for moves, what is left for the kernel: the least over sets of them of max{time, moves} less
+/// What is left for a kernel when moves are charged for: the least over sets of them of max{time, moves} less
 /// their charges. With it in place of a configuration's time, and the charges beside it, an inequality holds
 /// for every set.
 class Rests {
@@ -30,27 +30,27 @@ class Rests {
 
 class Envelope {
  public:
-  /// Sets of moves are listed one by one.
+  /// All sets of moves are listed, so there may be only a few moves.
   static constexpr std::size_t kMostMoves = 8;
 
-  /// Not above the least mean, and equal but for rounding. pre: some configuration, whose shares add up to 1;
+  /// Returns the least mean, or less by rounding. pre: there are configurations, whose shares add up to 1;
   /// times above 0; at most kMostMoves; shares within [0, 1]
   double solve(std::span<const Part> configurations, std::span<const Part> moves);
-  /// By move, of the latest solve: what it is charged, from 0 on.
+  /// By move: what the latest solve charges for it, at least 0.
   const std::vector<double>& charges() const { return charges_; }
 
  private:
   struct Column {
-    std::uint32_t configuration;  ///< or kSurplus + move: that it is taken more than asked for
+    std::uint32_t configuration;  ///< or kSurplus + move: the slack of a move taken more often than asked for
     std::uint32_t moves;          ///< as bits
   };
 
   void begin();
   void invert();
   double prove();
-  /// Whether there is a column that makes the mean less.
+  /// Finds a column that makes the mean less. Returns whether there is one.
   bool find_entering();
-  /// Whether another column left for it.
+  /// Takes the column into the basis. Returns whether another one left for it.
   bool enter();
   double cost(const Column& column) const;
   double entry(const Column& column, std::size_t row) const;
@@ -59,10 +59,10 @@ class Envelope {
   std::size_t rows_ = 0;
   std::vector<Column> basis_;
   Column entering_{};
-  std::vector<double> inverse_;         ///< of the basis, row by row
-  std::vector<double> shares_;          ///< by row of the basis: of its column
+  std::vector<double> inverse_;         ///< the inverse of the basis, row by row
+  std::vector<double> shares_;          ///< by row of the basis: the share of its column
   std::vector<double> multipliers_;     ///< by row of the program
-  std::vector<double> times_, worths_;  ///< by set of moves
+  std::vector<double> times_, worths_;  ///< by set of moves: the sums over its moves
   std::vector<double> work_;
   std::vector<double> charges_;
 };

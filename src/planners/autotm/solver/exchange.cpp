@@ -84,7 +84,7 @@ void Exchange::gather(SplitMix& random) {
   gather_meeting(kernels_[random.below(kernels_.size())], random);
 }
 
-/// Tensors that may all be in fast memory at one moment of the first one's life.
+/// Gathers tensors that may all be in fast memory at one moment of the first one's life.
 void Exchange::gather_of_moment(SplitMix& random) {
   set_.assign(1, fractional_[random.below(fractional_.size())]);
   const Life& life = lives_[set_[0]];
@@ -134,7 +134,7 @@ bool Exchange::attempt(Placement& placement, SplitMix& random) {
   return false;
 }
 
-/// Paths of the set's tensors, unless they are known.
+/// Remembers the paths of the set's tensors, except those that are remembered already.
 void Exchange::remember(const Placement& placement) {
   for (const std::uint32_t t : set_) {
     if (in_region_[t]) continue;

@@ -18,7 +18,7 @@ class Exchange {
   /// `least`: a placement where every tensor takes as little as it can.
   Exchange(const Flat& flat, const Placement& least);
 
-  /// By tensor: how far the relaxation is from giving it one whole path, from 0 on.
+  /// Takes, by tensor, how far the relaxation is from giving it one whole path: 0 where it does.
   void set_fractionality(std::span<const double> fractionality);
   /// Tries so many exchanges; the placement gets no slower. pre: the placement has multipliers
   void run(Placement& placement, std::uint64_t attempts, SplitMix& random);
@@ -45,16 +45,16 @@ class Exchange {
   const Flat& flat_;
   bool overlaps_;                          ///< some move may be beside a kernel
   std::vector<Life> lives_;                ///< by tensor
-  std::vector<Placement::Path> least_;     ///< by tensor
+  std::vector<Placement::Path> least_;     ///< by tensor: the path that takes least memory
   std::vector<std::uint32_t> fractional_;  ///< tensors, each once, ascending in the start of their lives
   std::vector<std::vector<std::uint32_t>> meeting_;  ///< by kernel: those that meet there
-  std::vector<std::uint32_t> kernels_;               ///< ascending, those with several
-  std::vector<std::uint32_t> set_;                   ///< of the attempt
-  std::vector<Placement::Path> before_, little_;     ///< of its tensors
+  std::vector<std::uint32_t> kernels_;               ///< those at which several tensors meet, ascending
+  std::vector<std::uint32_t> set_;                   ///< the tensors of the present attempt
+  std::vector<Placement::Path> before_, little_;     ///< their paths before it, and those that take least
   std::vector<std::uint32_t> region_;                ///< tensors that changed since it began
   std::vector<Placement::Path> region_before_;
   std::vector<bool> in_region_;  ///< by tensor
-  std::vector<double> noisy_;    ///< by edge
+  std::vector<double> noisy_;    ///< by edge: its share with noise
 };
 
 }  // namespace terrace::autotm

@@ -95,7 +95,7 @@ class FastSolver {
   }
 
  private:
-  /// The first placement. The first stage is made beside it.
+  /// Makes the first placement, and beside it the first stage.
   Placement start() {
     std::optional<Placement> made;
     const double gap = overlaps_ ? std::max(options_.gap, kCoarseGap) : options_.gap;
@@ -133,7 +133,7 @@ class FastSolver {
     balance(steps, result_.time);
   }
 
-  /// Both run side by side; either knows of the other what there was when both began.
+  /// Makes placements and takes steps side by side; each knows of the other only what there was at the start.
   void place_and_balance(std::uint64_t steps) {
     const Seconds time = result_.time;
     const double bound = stage_->bound();
@@ -150,7 +150,7 @@ class FastSolver {
 
   bool is_enough(double bound) const { return result_.time.count() <= bound * (1 + options_.gap); }
 
-  /// What is enough for this bound is not improved.
+  /// Makes one placement, and improves it unless it is good enough for this bound.
   void place(double bound) {
     vary();
     switch (rounds_ % kinds()) {
@@ -190,7 +190,7 @@ class FastSolver {
     }
   }
 
-  /// Which tensors the relaxation is undecided about, and which paths it is for.
+  /// Looks at which tensors the relaxation is undecided about and which paths it prefers.
   void look() {
     stage_->show(fractionality_, shares_, multipliers_);
     for (const std::uint32_t e : going_on_) shares_[e] = 1;
@@ -252,7 +252,7 @@ class FastSolver {
     keep();
   }
 
-  /// Tensors one after the other, twice, ascending in what is given for each.
+  /// Lets tensors follow the shares one after the other, twice, ascending in their keys.
   void follow_by(const std::vector<double>& key) {
     std::vector<std::uint32_t> order = stage_->tensors();
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return key[a] < key[b]; });
@@ -261,7 +261,8 @@ class FastSolver {
     }
   }
 
-  /// The best placement; where moves are in each other's way also the latest, which may end better.
+  /// Improves the best placement by exchanges; where moves compete, also the latest one, which may end
+  /// better.
   void improve() {
     const std::uint64_t attempts = kLeastAttempts + flat_.tensors.size() / (overlaps_ ? 4 : 16);
     if (overlaps_) {

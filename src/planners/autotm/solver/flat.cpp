@@ -46,7 +46,7 @@ class Flattening {
   }
 
  private:
-  /// A few tiers, ascending.
+  /// A small set of tiers, in ascending order.
   class Tiers {
    public:
     void add(TierId tier) {
@@ -64,7 +64,7 @@ class Flattening {
     std::array<TierId, kMostTiers> tiers_;
     std::uint32_t size_ = 0;
   };
-  /// Of an operand.
+  /// The links of one operand.
   struct Links {
     std::uint32_t first = kNone;
     Tiers tiers;  ///< by link: it is kept in this tier or a faster one
@@ -116,7 +116,7 @@ class Flattening {
     return true;
   }
 
-  /// One for every place but the slowest.
+  /// Adds a link of the operand for every tier but the slowest one it may lie in.
   void add_links(const KernelChoice& kernel, const Flat::Kernel& made, std::size_t i,
                  std::vector<std::vector<bool>>& groups) {
     const KernelOperand& operand = kernel.operands[i];
@@ -124,7 +124,7 @@ class Flattening {
     links.first = flat_.none();
     std::vector<bool> before(made.end - made.first);
     for (std::uint32_t p = 0; p + 1 < places(operand).size(); ++p) {
-      // Asked for where nothing slower would do.
+      // A configuration asks for the link where the next slower tier would not do.
       std::vector<bool> asks;
       for (std::uint32_t c = made.first; c < made.end; ++c)
         asks.push_back(kernel.tier(flat_.configurations[c].index, i) < places(operand)[p + 1]);
@@ -150,16 +150,17 @@ class Flattening {
     return static_cast<std::uint32_t>(group);
   }
 
-  /// With these groups not kept.
+  /// Returns the kernel's least time with these groups not kept.
   double time(const Flat::Kernel& kernel, std::uint64_t slow) const {
     for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
       const Flat::Configuration& one = flat_.configurations[c];
-      if ((one.mask & slow) == 0) return one.time;  // they ascend
+      if ((one.mask & slow) == 0) return one.time;  // times ascend
     }
     return kNever;
   }
 
-  /// What a group saves as the last to come to fast memory, or as the first; a little where it is neither.
+  /// Sets what each group saves as the last to come to fast memory, or as the first; a little where it saves
+  /// nothing as either.
   void weigh(const Flat::Kernel& kernel) {
     const std::uint64_t all = ~std::uint64_t{0};
     const double best = time(kernel, 0), slowest = time(kernel, all);
@@ -196,7 +197,7 @@ class Flattening {
     flat_.tensors.push_back(made);
   }
 
-  /// One for every link that it tells of. `nodes`: those so far.
+  /// Adds an edge for every link that this one tells of. `nodes` counts the tensor's nodes so far.
   void add_edge(const FlowGraph& graph, std::size_t tensor, std::size_t index, std::uint32_t& nodes) {
     const Edge& edge = graph.edges[index];
     const auto kernels = static_cast<std::uint32_t>(flat_.kernels.size());

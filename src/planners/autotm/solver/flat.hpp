@@ -25,12 +25,12 @@ struct Flat {
     std::uint32_t first, end;  ///< takes memory of these rows, without `end`
     std::uint32_t slot;
     std::uint32_t beside;  ///< the kernel that the move overlaps with; kernels.size(): none
-    double wait;           ///< of the move, in seconds, what no kernel can hide
+    double wait;           ///< the seconds of the move that no kernel can hide
   };
-  /// Of a move, in seconds.
+  /// How much of a move kernels can hide, in seconds.
   struct Hidden {
     double share;   ///< what the kernel beside it may hide
-    double slower;  ///< of the share, what it may only hide where it takes longer than it could
+    double slower;  ///< the part of the share that it hides only if it runs slower than it could
   };
   struct Tensor {
     std::uint32_t first, end;  ///< of edges
@@ -54,7 +54,7 @@ struct Flat {
   };
   struct Link {
     std::uint32_t kernel, group, tensor;
-    double worth;        ///< about what the kernel gains by it, in seconds
+    double worth;        ///< about how many seconds the kernel gains by it
     std::uint32_t more;  ///< links of the same operand that follow
     bool is_first;       ///< of its operand
   };
@@ -64,16 +64,17 @@ struct Flat {
   std::uint32_t rows() const { return static_cast<std::uint32_t>(room.size()); }
   std::uint32_t pool(std::uint32_t row) const { return row / moments; }
 
-  /// Edges that are the only way on from where a single edge leads.
+  /// Returns the edges without an alternative: the node that one leaves has one edge in and this one out.
   std::vector<std::uint32_t> going_on() const;
 
-  /// Of a unit at one moment, about, in seconds: what all links are worth, spread evenly.
+  /// Estimates what a unit of memory is worth at one moment, in seconds: the worth of all links, spread
+  /// evenly.
   double memory_worth() const;
 
   bool asks(const Configuration& one, std::uint32_t link) const {
     return (one.mask >> links[link].group & 1U) != 0;
   }
-  /// Whether some move may be beside a kernel.
+  /// Returns whether some move may be beside a kernel.
   bool overlaps() const {
     return std::any_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return kernel.overlaps; });
   }
@@ -97,7 +98,8 @@ struct Flat {
   double unit = 1;                     ///< bytes that memory is measured in
 };
 
-/// A kernel without configurations has none that its operands' paths allow: there is no solution.
+/// Lays an instance out. Where the paths of a kernel's operands allow none of its configurations, that kernel
+/// has none in the result, and the problem has no solution.
 Flat flatten(const Instance& instance);
 
 }  // namespace terrace::autotm

@@ -92,7 +92,8 @@ void Placement::value_links(const Flat::Tensor& tensor, const Path& path) {
   }
 }
 
-/// With the first few of its links not kept, for each number of them. The slots of a path add up to that.
+/// Sets what the operand costs its kernel with its first links not kept, for each number of them. The slots
+/// of a path add up to that.
 void Placement::value_operand(const Flat::Tensor& tensor, std::uint32_t first) {
   const std::uint32_t k = flat_.links[first].kernel, count = flat_.links[first].more + 1;
   std::uint64_t slow = slow_groups(k, first, first + count);

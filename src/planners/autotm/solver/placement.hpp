@@ -20,41 +20,41 @@ namespace terrace::autotm {
 
 /// How much the multipliers say, from 0 (nothing) to 1.
 struct Trust {
-  double memory = 0;  ///< beside the truth: memory that is free costs nothing in it
-  double link = 0;    ///< instead of the truth about kernels and their overlap
-  double fee = 0;     ///< a share of what memory is worth on average, on top of its multiplier
-  double hope = 0;  ///< of a link's worth, on top of its multiplier, for what only pays together with others
+  double memory = 0;  ///< weight of the multipliers of memory; the truth is that free memory costs nothing
+  double link = 0;    ///< weight of the multipliers of links, instead of the true times of kernels and moves
+  double fee = 0;     ///< the share of memory's average worth that is added to its multiplier
+  double hope = 0;    ///< the share of a link's worth that is added to its multiplier, as some pay together
 };
 
 /// Memory that no path of any tensor avoids.
 struct Shortage {
   std::uint32_t row = 0;
-  std::int64_t bytes = 0;  ///< needed
+  std::int64_t bytes = 0;  ///< how many the row needs
 };
 
 class Placement {
  public:
-  /// Every tensor takes as little as it can.
+  /// Starts with every tensor taking as little memory as it can.
   explicit Placement(const Flat& flat);
 
-  /// Whether every tensor has a path and every kernel a configuration that fits.
+  /// Returns whether every tensor has a path and every kernel a configuration that fits.
   bool is_complete() const { return is_complete_; }
   bool is_overfull() const;
-  /// The row that lacks most, and what it cannot do without. pre: just made
+  /// Returns the row that lacks most, and the bytes it cannot do without. pre: nothing was chosen yet
   Shortage shortage();
 
   using Path = std::vector<std::uint32_t>;  ///< as edges
 
-  /// What they say from now on. Borrowed.
+  /// Sets the multipliers that choices follow from now on. Borrows them.
   void set_multipliers(const Multipliers& multipliers);
   void set_trust(Trust trust) { trust_ = trust; }
-  /// A tensor takes its best path. pre: complete and not overfull; it stays so
+  /// Gives the tensor its best path. pre: complete and not overfull; it stays so
   void choose(std::uint32_t tensor);
-  /// It takes the path with most of its edges' shares. pre: as above
+  /// Gives the tensor the path with most of its edges' shares. pre: as above
   void follow(std::uint32_t tensor, std::span<const double> shares);
-  /// Every tensor chooses once, in random order. pre: as above
+  /// Lets every tensor choose once, in random order. pre: as above
   void sweep(Trust trust, SplitMix& random);
-  /// Some tensors take other paths, all at once. Whether that fits; else it is for the caller to go back.
+  /// Gives some tensors other paths, all at once. Returns whether that fits; else the caller has to go back.
   bool exchange(std::span<const std::uint32_t> tensors, std::span<const Path> paths);
 
   const Path& path(std::uint32_t tensor) const { return paths_[tensor]; }
@@ -70,35 +70,38 @@ class Placement {
   template <class Cost>
   void settle(std::uint32_t tensor, Cost cost);
   void shuffle(SplitMix& random);
-  /// Tensors go where there is room, a few times over.
+  /// Sends tensors where there is room, a few times over.
   void repair();
   bool can_avoid(const Flat::Tensor& tensor, std::uint32_t row);
   std::int64_t least_scratch(std::uint32_t row) const;
   double least_cost(const Flat::Edge& edge) const;
 
-  /// Leaves the kernels it is linked to without scratch, until they are configured again.
+  /// Takes the tensor off its path. The kernels it is linked to have no scratch until they are configured
+  /// again.
   void remove(std::uint32_t tensor);
   void add(std::uint32_t tensor, const Path& path);
-  /// The kernels it is linked to. Whether they have configurations that fit.
+  /// Configures the kernels that the tensor is linked to. Returns whether they have configurations that fit.
   bool configure_kernels(std::uint32_t tensor);
-  /// Where the tensor lies, and where its kernels have their scratch.
+  /// Returns whether no row is too full where the tensor lies and where its kernels have their scratch.
   bool has_room(std::uint32_t tensor) const;
 
   std::uint32_t link(const Flat::Edge& edge) const;
-  /// What each link of a tensor costs its kernel, kept or not.
+  /// Sets what each link of a tensor costs its kernel, kept or not.
   void value_links(const Flat::Tensor& tensor, const Path& path);
   void value_operand(const Flat::Tensor& tensor, std::uint32_t first_link);
   double move_cost(const Flat::Edge& edge) const;
   bool fits(const Flat::Tensor& tensor, const Flat::Edge& edge) const;
 
-  /// Over all pools one capacity: what others have more or less is a load of theirs from the start.
+  /// All pools have the same capacity here; what one has more or less is a load of its rows from the start.
   std::int64_t capacity() const { return flat_.capacity[0]; }
   std::int64_t left(std::uint32_t row) const { return capacity() - loads_.most(row, row + 1); }
-  /// Groups of which some link is not kept, leaving some links out.
+  /// Returns the groups of which some link is not kept, as bits; the links from but_first to but_end do not
+  /// count.
   std::uint64_t slow_groups(std::uint32_t kernel, std::uint32_t but_first = kNone,
                             std::uint32_t but_end = 0) const;
   double cost(std::uint32_t kernel, std::uint32_t configuration) const;
-  /// The best with these groups not kept and so many bytes more in fast memory, or kNone.
+  /// Returns the best configuration with these groups not kept and so many bytes of fast memory taken, or
+  /// kNone.
   std::uint32_t configure(std::uint32_t kernel, std::uint64_t slow, std::int64_t taken) const;
   void hold_scratch(std::uint32_t kernel, std::uint32_t row, std::int64_t bytes);
   void release_scratch(std::uint32_t kernel) { hold_scratch(kernel, kernel + 1, 0); }
@@ -117,19 +120,19 @@ class Placement {
     std::int64_t bytes;
   };
   std::vector<Scratch> scratch_;  ///< by kernel: what it holds
-  std::vector<double> beside_;    ///< by kernel: moves, in seconds
-  double time_ = 0;               ///< of the step
+  std::vector<double> beside_;    ///< by kernel: the seconds of the moves beside it
+  double time_ = 0;               ///< seconds of the step
   bool is_complete_ = true;
 
   const Multipliers* multipliers_ = nullptr;
   Trust trust_;
-  double fee_;                     ///< that memory is worth on average
-  std::vector<double> until_;      ///< multiplier of a unit at all rows before this one
-  std::vector<double> worth_;      ///< by slot
-  std::vector<double> least_;      ///< by node
+  double fee_;                     ///< what a unit of memory is worth on average
+  std::vector<double> until_;      ///< by row: the sum of the multipliers of all rows before it
+  std::vector<double> worth_;      ///< by slot: what it costs the kernel
+  std::vector<double> least_;      ///< by node: the cost of its shortest path
   std::vector<std::uint32_t> by_;  ///< by node: the edge of its shortest path
   Path path_, before_;
-  std::vector<std::uint32_t> order_;  ///< of tensors in a sweep
+  std::vector<std::uint32_t> order_;  ///< the order in which tensors choose in a sweep
 };
 
 template <class Cost>

@@ -39,7 +39,7 @@ Placement::Placement(const Flat& flat)
   for (std::uint32_t k = 0; k < flat.kernels.size(); ++k) is_complete_ = set_configuration(k) && is_complete_;
 }
 
-/// Rows, each by how much of its pool a byte is.
+/// Returns how many rows the edge takes, each weighted by how large a part of its pool a byte is.
 double Placement::least_cost(const Flat::Edge& edge) const {
   if (edge.first >= edge.end) return 0;
   const auto share = static_cast<double>(std::max<std::int64_t>(1, capacity())) /
@@ -47,8 +47,8 @@ double Placement::least_cost(const Flat::Edge& edge) const {
   return static_cast<double>(edge.end - edge.first) * share;
 }
 
-/// One after the other takes its least path again, where a row that it would overfill costs much more than
-/// any that it would not.
+/// Gives one tensor after the other its least path again, where a row that it would overfill costs much more
+/// than any that it would not.
 void Placement::repair() {
   const double unit = flat_.unit;
   for (int pass = 0; pass < kRepairs && is_overfull(); ++pass) {

@@ -42,7 +42,7 @@ void Placement::add(std::uint32_t t, const Path& path) {
   }
 }
 
-/// No kernel is beside moves that all wait for.
+/// Adds the time of a move beside a kernel, or of one that all wait for, which is beside none.
 void Placement::move_beside(std::uint32_t k, double time) {
   if (k == flat_.kernels.size()) return void(time_ += time);
   time_ -= kernel_time(k);
@@ -104,7 +104,7 @@ void Placement::hold_scratch(std::uint32_t k, std::uint32_t row, std::int64_t by
   scratch_[k] = {row, bytes};
 }
 
-/// pre: it holds no scratch
+/// Chooses the kernel's configuration anew. Returns whether one fits. pre: the kernel holds no scratch
 bool Placement::set_configuration(std::uint32_t k) {
   time_ -= kernel_time(k);
   configuration_[k] = configure(k, slow_groups(k), 0);

@@ -46,7 +46,7 @@ PrimalDual::PrimalDual(const Flat& flat, Team& team, Cuts& cuts, const Multiplie
   now_.kernel.resize(kernels);
   now_.cut = multipliers.cut;
   now_.cut.resize(cuts.size());
-  // Cuts count all of them.
+  // Cuts are inequalities over all configurations, so all of them have shares.
   if (overlaps_) taken_.assign(flat.configurations.size(), true);
   list_configurations();
   next_ = step_ = now_;
@@ -151,7 +151,7 @@ void PrimalDual::move_edges(Half& half, std::uint32_t t) {
     half.demand.haste[edge.beside] += flat_.hidden[e].slower * ahead;
   }
   asked[tensor.nodes - 1] = 0;
-  // Nobody else asks for them.
+  // No other tensor and no kernel uses these nodes, so their multipliers can move at once.
   for (std::uint32_t node = 0, i = first_node_[t]; node < tensor.nodes; ++node, ++i)
     set_multiplier<looks>(&Point::node, i, now_.node[i] + weight_ * step_.node[i] * asked[node]);
 }

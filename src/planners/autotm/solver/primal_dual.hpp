@@ -20,33 +20,34 @@ namespace terrace::autotm {
 class PrimalDual {
  public:
   /// Begins at these multipliers, with shares of the configurations that are `taken`: the best of each kernel
-  /// at these multipliers and at others. Where moves may be beside kernels, of all.
+  /// at these multipliers and at others. Where moves may be beside kernels, all configurations have shares.
   PrimalDual(const Flat& flat, Team& team, Cuts& cuts, const Multipliers& multipliers,
              std::vector<bool> taken);
 
-  /// Goes on with another's shares. By edge and by configuration: which it is there, or kNone. Tensors that
-  /// are not there keep the paths that are best at the multipliers. pre: moves may be beside kernels
+  /// Goes on with another's shares; `edges` and `configurations` say which each is there, or kNone. Tensors
+  /// that are not there keep the paths that are best at the multipliers. pre: moves may be beside kernels
   void resume(const PrimalDual& other, const std::vector<std::uint32_t>& edges,
               const std::vector<std::uint32_t>& configurations);
 
   /// Returns whether it was one of the steps after which multipliers and fractionalities are known.
   bool step();
   const Multipliers& multipliers() const { return multipliers_; }
-  /// How much of an edge is taken, from 0 on.
+  /// Returns how much of an edge is taken, at least 0.
   double share(std::uint32_t edge) const { return next_.edge[edge]; }
-  /// How far a tensor is from taking one path as a whole: the most that any of its edges is from 0 and 1.
+  /// Returns how far a tensor is from taking one path as a whole: the most that any of its edges is from 0
+  /// and 1.
   double fractionality(std::uint32_t tensor) const;
-  /// Takes one configuration of each kernel: they have shares from the next stretch on.
+  /// Offers one configuration of each kernel, which has a share from the next stretch on.
   void offer(std::span<const std::uint32_t> configurations);
   /// Adds inequalities of the overlap that the shares violate; returns how many.
   std::size_t add_cuts();
 
  private:
-  /// What is chosen and what it is charged.
+  /// Shares and multipliers: one point of the iteration.
   struct Point {
     std::vector<double> edge, configuration;                ///< shares
     std::vector<double> memory, link, overlap, haste, cut;  ///< multipliers
-    std::vector<double> node, kernel;                       ///< of one path, of one configuration
+    std::vector<double> node, kernel;  ///< multipliers: each takes one path, one configuration
   };
   struct Lengths {
     double primal = 0, dual = 0;
@@ -57,26 +58,27 @@ class PrimalDual {
     std::vector<double> node;  ///< what one tensor asks for
   };
 
-  /// `work(half, tensor)` for all tensors, which add to what their half demands; that is added to `sums`.
+  /// Calls `work(half, tensor)` for all tensors, which add to what their half demands; that is added to
+  /// `sums`.
   template <class Work>
   void each_tensor(Point& sums, const Work& work);
-  /// `work(kernel)` for all of them.
+  /// Calls `work(kernel)` for all kernels.
   template <class Work>
   void each_kernel(const Work& work);
-  /// Every path and configuration that is best at these multipliers, and what it costs.
+  /// Takes the paths and configurations that are best at these multipliers, and what they cost.
   void begin();
   void begin_tensor(std::uint32_t tensor);
   void begin_kernel(std::uint32_t kernel);
-  /// Lists what is taken. Shares stay.
+  /// Lists the configurations that are taken. Their shares stay as they are.
   void list_configurations();
   void list_offers();
   void set_units();
-  /// Memory has large multipliers at few moments: its units follow its multipliers.
+  /// Sets the units of memory anew: it has large multipliers at few moments, so units follow them.
   void renew_units();
   void set_steps();
   void add_tensor_sums(Demand& demand, std::uint32_t tensor, const std::vector<double>& until);
   void add_kernel_sums(std::uint32_t kernel);
-  /// A step to the next point. Where nobody looks at that, on to the point it is pulled back to.
+  /// Steps to the next point, and where nobody looks at that, on to the point it is pulled back to.
   template <bool looks>
   void advance();
   template <bool looks>
@@ -91,10 +93,10 @@ class PrimalDual {
   void set_multiplier(std::vector<double> Point::*multipliers, std::size_t i, double after);
   void charge_cuts();
   void add_cut_sums();
-  /// Where a kernel's multipliers of the overlap go: of moves, of haste, of its cuts.
+  /// Lists where a kernel's multipliers of the overlap go: those of moves, of haste, of its cuts.
   void list_weights(std::uint32_t kernel);
   void share_weights();
-  /// The point after `before`, whose next one is `after`.
+  /// Returns a coordinate of the next point: `after` reflected about `before` and pulled back to the start.
   double pulled(double before, double after, double start) const {
     return away_ * (2 * after - before) + (1 - away_) * start;
   }
@@ -109,28 +111,28 @@ class PrimalDual {
   Cuts& cuts_;
   std::vector<std::uint32_t> first_node_;            ///< by tensor
   std::vector<bool> taken_;                          ///< by configuration of the problem
-  std::vector<std::uint32_t> listed_;                ///< those that have shares
-  std::vector<Flat::Configuration> configurations_;  ///< the same
-  std::vector<std::uint32_t> first_;                 ///< by kernel, of these; one more for the end
-  bool has_offers_ = false;                          ///< some are taken and not listed
+  std::vector<std::uint32_t> listed_;                ///< the configurations that have shares
+  std::vector<Flat::Configuration> configurations_;  ///< the listed ones
+  std::vector<std::uint32_t> first_;  ///< by kernel: its first listed one; one more for the end
+  bool has_offers_ = false;           ///< some configurations are taken and not listed yet
   Point now_, next_, start_;
-  Point unit_;   ///< of each multiplier
-  Point step_;   ///< of each coordinate
+  Point unit_;   ///< the unit of each multiplier
+  Point step_;   ///< the length of a step in each coordinate
   Point asked_;  ///< by multiplier but those of nodes: what is asked for beyond what there is
   std::array<Half, 2> halves_;
   std::uint32_t middle_tensor_, middle_kernel_ = 0;
   std::vector<double> until_;
-  Point charged_;  ///< to edges by all cuts, and what configurations do without
+  Point charged_;  ///< what all cuts charge for edges and leave out of configurations
   Point ahead_;    ///< shares, as far beyond the next point as that is from this one
   struct Weight {
     double price, step;
   };
-  std::vector<Weight> weights_;  ///< of one kernel
+  std::vector<Weight> weights_;  ///< the weights of one kernel's inequalities
   Multipliers multipliers_;
-  double weight_ = 1;          ///< of multipliers against shares
-  int careful_stretches_ = 0;  ///< at whose end multipliers get more weight
+  double weight_ = 1;          ///< how long steps of multipliers are against those of shares
+  int careful_stretches_ = 0;  ///< how many stretches are left whose end gives multipliers more weight
   bool overlaps_;              ///< some move may be beside a kernel
-  double away_ = 0;            ///< from where the stretch began: how much of the way stays
+  double away_ = 0;            ///< how much of the way from the start of the stretch stays
   std::uint64_t steps_ = 0, stretch_ = 0;
   double first_change_ = 0, last_change_ = 0;
 };

@@ -51,7 +51,8 @@ void PrimalDual::list_weights(std::uint32_t k) {
     add(now_.cut[i], step_.cut[i], cuts_.violation(cuts_.all()[i], ahead_.edge, ahead_.configuration));
 }
 
-/// The nearest, each by its own step, that are at least 0 and at most 1 together.
+/// Projects the weights to the nearest ones, measured in their steps, that are at least 0 and at most 1
+/// together.
 void PrimalDual::share_weights() {
   double over = 0;
   for (bool goes_on = true; goes_on;) {

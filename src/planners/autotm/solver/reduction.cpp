@@ -22,7 +22,7 @@ class Reducing {
     flat_.capacity = whole.capacity;
     flat_.unit = whole.unit;
     flat_.room = whole.room;
-    // At most; growing would copy, and touch twice the memory.
+    // There are at most as many; growing the vectors would copy them and touch twice the memory.
     flat_.edges.reserve(whole.edges.size());
     flat_.hidden.reserve(whole.edges.size());
     flat_.tensors.reserve(whole.tensors.size());
@@ -51,7 +51,7 @@ class Reducing {
     return share_ * (whole_.configurations[kernel.first].time + mean_) / 2;
   }
 
-  /// In what it asks for.
+  /// Returns whether one configuration asks for no more than the other.
   static bool stands_for(const Flat::Configuration& one, const Flat::Configuration& other) {
     const bool takes_less = one.bytes == 0 || (one.row == other.row && one.bytes <= other.bytes);
     return (one.mask & ~other.mask) == 0 && takes_less;
@@ -69,7 +69,8 @@ class Reducing {
     flat_.kernels.push_back(made);
   }
 
-  /// From the slowest on, which ask for least: each takes over from the faster ones that it may stand for.
+  /// Keeps few of the kernel's configurations. The slowest ask for least, so from them on each replaces the
+  /// faster ones that it may stand for.
   void reduce(const Flat::Kernel& kernel) {
     const std::size_t first = flat_.configurations.size();
     const double lost = slack(kernel);
@@ -123,7 +124,7 @@ class Reducing {
     return link == kNone ? flat_.none() : link;
   }
 
-  /// Asked for by nobody, and at no cost out of the way.
+  /// Returns whether no configuration asks for the tensor and it can leave fast memory at no cost.
   bool is_idle(const Flat::Tensor& tensor) {
     constexpr double kNever = std::numeric_limits<double>::infinity();
     least_.assign(tensor.nodes, kNever);
@@ -170,7 +171,8 @@ class Reducing {
     }
   }
 
-  /// To the only edge that leads to it, where it is the only one to go on and the two can be one.
+  /// Appends the edge to the one before it, where both are the only ones at their common node and can be one.
+  /// Returns whether it did.
   bool append(const Flat::Edge& edge, const Flat::Hidden& hidden) {
     if (in_[edge.from] != 1 || out_[edge.from] != 1) return false;
     Flat::Edge& before = flat_.edges[into_[edge.from]];
@@ -208,7 +210,8 @@ class Reducing {
 Reduction::Reduction(const Flat& whole, double share) { Reducing(whole, *this, share).run(); }
 
 void Reduction::widen(const Multipliers& multipliers, const Cuts& cuts, Multipliers& whole) const {
-  // Of a large problem without cuts most memory that this would touch is for nothing.
+  // Without cuts no configuration is charged for, and in a large problem the array would touch memory for
+  // nothing.
   std::vector<double> charges(flat.edges.size()),
       less(multipliers.cut.empty() ? 0 : flat.configurations.size());
   for (std::size_t i = 0; i < multipliers.cut.size(); ++i)

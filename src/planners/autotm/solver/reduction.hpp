@@ -14,16 +14,16 @@ namespace terrace::autotm {
 struct Reduction {
   Flat flat;                           ///< without `original`; kernels and moments as in the whole problem
   std::vector<std::uint32_t> links;    ///< by link: which it is in the whole problem
-  std::vector<std::uint32_t> tensors;  ///< likewise
+  std::vector<std::uint32_t> tensors;  ///< by tensor: which it is in the whole problem
   std::vector<std::uint32_t> edges;    ///< by edge of the whole problem: which it is here; kNone: none
 
   /// `share`: how much less of its time, at most, the smaller problem counts for a step with everything in
   /// fast memory.
   Reduction(const Flat& whole, double share);
 
-  /// Multipliers for the whole problem.
+  /// Turns multipliers of this problem into those of the whole one.
   void widen(const Multipliers& multipliers, const Cuts& cuts, Multipliers& whole) const;
-  /// Multipliers of the whole problem for this one, but those of cuts.
+  /// Returns multipliers of the whole problem for this one, without those of cuts.
   Multipliers narrow(const Multipliers& whole) const;
 };
 

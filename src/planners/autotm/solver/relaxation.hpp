@@ -42,13 +42,13 @@ inline void share_overlap(double& overlap, double& haste) {
 }
 
 struct Multipliers {
-  std::vector<double> memory;   ///< mu >= 0, by row, of the unit of memory
+  std::vector<double> memory;   ///< mu >= 0, by row, for a unit of memory
   std::vector<double> link;     ///< lambda >= 0, by link; one more for none, 0
   std::vector<double> overlap;  ///< nu in [0, 1], by kernel; one more for what is beside none
   std::vector<double> haste;    ///< xi in [0, 1 - nu], likewise
   std::vector<double> cut;  ///< by cut, from 0 on; those of a kernel with nu and xi are at most 1 together
 
-  std::vector<double> charge;  ///< by edge: of all cuts; none where these are not known
+  std::vector<double> charge;  ///< by edge: what all cuts charge for it; empty where that is not known
 
   explicit Multipliers(const Flat& flat);
   /// Brings nu + xi down to 1 where it is more.
@@ -57,11 +57,11 @@ struct Multipliers {
 
 /// What the tensors of one thread ask for.
 struct Demand {
-  std::vector<double> change;          ///< by row: of memory, against the row before
+  std::vector<double> change;          ///< by row: how much more memory than in the row before
   std::vector<double> overlap, haste;  ///< by kernel; one more for what is beside none
 
   void clear(const Flat& flat);
-  /// Nothing where there were no tensors.
+  /// Adds the demand to the sums; nothing where the thread had no tensors.
   void add_to(std::vector<double>& memory, std::vector<double>& of_overlap,
               std::vector<double>& of_haste) const;
 };
@@ -107,8 +107,8 @@ class Relaxation {
   Team& team_;
   std::uint32_t middle_tensor_, middle_kernel_;
   const Cuts* cuts_ = nullptr;
-  std::vector<double> charge_;  ///< by edge, of all cuts; empty where there are none
-  std::vector<double> less_;    ///< by configuration, likewise
+  std::vector<double> charge_;  ///< by edge: what all cuts charge for it; empty where there are none
+  std::vector<double> less_;    ///< by configuration: what all cuts leave out of its time; empty likewise
   Subgradient subgradient_;
   std::vector<std::uint32_t> taken_;
   std::vector<double> until_;  ///< the multipliers of all rows before this one, summed up

@@ -45,8 +45,8 @@ std::vector<std::uint32_t> match_configurations(const Flat& one, const Flat& oth
   return found;
 }
 
-/// How far a climb with these bounds aims: half of what the latest steps gained, and less and less where
-/// that is little.
+/// Returns how far a climb with these bounds aims: half of what the latest steps gained, and less and less
+/// where that is little.
 double beyond(const std::vector<double>& bounds) {
   if (bounds.size() <= kLatestSteps) return kFirstAim;
   const double before = bounds[bounds.size() - 1 - kLatestSteps];

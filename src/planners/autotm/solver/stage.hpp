@@ -38,11 +38,11 @@ class Stage {
   double bound() const { return bound_; }
   const Multipliers& multipliers() const { return best_; }
   double gap() const { return gap_; }
-  /// How much of a bound the smaller problem gives away at most, in seconds.
+  /// Returns how much of a bound the smaller problem gives away at most, in seconds.
   double given_away() const;
   /// The tensors of the whole problem that are in the smaller one.
   const std::vector<std::uint32_t>& tensors() const { return reduction_.tensors; }
-  /// For the whole problem: by tensor its fractionality, by edge how much of it is taken, and the
+  /// Shows for the whole problem, by tensor its fractionality, by edge how much of it is taken, and the
   /// multipliers.
   void show(std::vector<double>& fractionality, std::vector<double>& shares, Multipliers& multipliers) const;
 
@@ -52,13 +52,13 @@ class Stage {
   double gap_;
   Team& team_;
   Reduction reduction_;
-  Cuts cuts_;  ///< of the smaller problem
+  Cuts cuts_;  ///< inequalities of the smaller problem
   Relaxation relaxation_;
   Multipliers best_;
   double bound_ = 0;
   std::optional<PrimalDual> primal_dual_;  ///< none before the climb
   bool overlaps_;                          ///< some move may be beside a kernel
-  bool is_balanced_ = false;               ///< somewhat: there are shares that may break inequalities
+  bool is_balanced_ = false;               ///< there are shares, which may break inequalities
 };
 
 }  // namespace terrace::autotm
