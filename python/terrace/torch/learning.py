@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 import torch
 
 from . import process_memory
+from .folders import cache_folder
 from .graph import signature
 from .kernels import Kernels, window
 from .placement import Places, places_of
@@ -215,8 +216,7 @@ class Store:
 
 def default_store():
     """The file in the user's cache folder."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Store(os.path.join(cache, "terrace", "torch-kernels.json"))
+    return Store(os.path.join(cache_folder(), "torch-kernels.json"))
 
 
 def _of_this_computer(key):
