@@ -8,10 +8,10 @@
 // Contenders are processes of bench/torch/rival.py whose steps alternate: PyTorch with all memory; and in
 // memory control groups of one size, without swap, `terrace.torch.fit` of the model, the same with its
 // optimizer (so weights and states move, too), `terrace.torch.Step` and synchronous hooks to a raw file, and
-// PyTorch as it is with a swap file on the same disk. All have the same fair environment: the OpenBLAS kernels
-// that are fastest here, and malloc thresholds that keep freed memory; but hooks have malloc's own, for with the
-// others the holes that they leave in the heap have them killed. Our losses must be those of PyTorch with all
-// memory. The benchmark needs root.
+// PyTorch as it is with a swap file on the same disk. All have the same fair environment: the OpenBLAS
+// kernels that are fastest here, and malloc thresholds that keep freed memory; but hooks have malloc's own,
+// for with the others the holes that they leave in the heap have them killed. Our losses must be those of
+// PyTorch with all memory. The benchmark needs root.
 #include <csignal>
 #include <optional>
 #include <sstream>
@@ -63,9 +63,8 @@ std::vector<std::string> settings_for(const std::string& core, const std::string
   std::vector<std::string> settings{"OPENBLAS_NUM_THREADS=" + threads(), "OMP_NUM_THREADS=" + threads(),
                                     "PYTHONPATH=python", "TERRACE_LIBRARY=" TERRACE_C_LIBRARY};
   if (way != "hooks") {
-    settings.insert(settings.end(),
-                    {"MALLOC_MMAP_THRESHOLD_=1000000000000", "MALLOC_TRIM_THRESHOLD_=1000000000000",
-                     "MALLOC_TOP_PAD_=67108864"});
+    settings.insert(settings.end(), {"MALLOC_MMAP_THRESHOLD_=1000000000000",
+                                     "MALLOC_TRIM_THRESHOLD_=1000000000000", "MALLOC_TOP_PAD_=67108864"});
   }
   if (!core.empty()) settings.push_back("OPENBLAS_CORETYPE=" + core);
   return settings;
@@ -258,9 +257,10 @@ Request request_of(const std::vector<std::string>& arguments) {
     } else if (std::any_of(torch_cases().begin(), torch_cases().end(), known)) {
       request.cases.push_back(argument);
     } else {
-      throw std::runtime_error("'" + argument +
-                               "' is no option and no case here: take --quick, --rounds N, --way "
-                               "fit,fit-optimizer,step,hooks,swap, resnet50-2284, resnet50-1233, gpt2-40 or resnet50-full");
+      throw std::runtime_error(
+          "'" + argument +
+          "' is no option and no case here: take --quick, --rounds N, --way "
+          "fit,fit-optimizer,step,hooks,swap, resnet50-2284, resnet50-1233, gpt2-40 or resnet50-full");
     }
   }
   if (request.cases.empty()) {
