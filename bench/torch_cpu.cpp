@@ -2,15 +2,16 @@
 // Claim: a PyTorch model trains in half of its memory with two added lines, at nearly the speed it has with
 // all memory, and several times faster than with swap or with hooks that write files.
 //
-//   bench/run torch_cpu [--quick] [--rounds N] [--way fit,step,hooks,swap] [CASE...]
+//   bench/run torch_cpu [--quick] [--rounds N] [--way fit,fit-optimizer,step,hooks,swap] [CASE...]
 //       resnet50-2284 resnet50-1233 gpt2-40 resnet50-full
 //
 // Contenders are processes of bench/torch/rival.py whose steps alternate: PyTorch with all memory; and in
-// memory control groups of one size, without swap, `terrace.torch.fit`, `terrace.torch.Step` (which has the
-// optimizer's step inside, so weights and states move, too) and synchronous hooks to a raw file, and PyTorch
-// as it is with a swap file on the same disk. All have the same fair environment: the OpenBLAS kernels that
-// are fastest here, and malloc thresholds that keep freed memory. fit's losses must be those of PyTorch with
-// all memory. The benchmark needs root.
+// memory control groups of one size, without swap, `terrace.torch.fit` of the model, the same with its
+// optimizer (so weights and states move, too), `terrace.torch.Step` and synchronous hooks to a raw file, and
+// PyTorch as it is with a swap file on the same disk. All have the same fair environment: the OpenBLAS
+// kernels that are fastest here, and malloc thresholds that keep freed memory; but hooks have malloc's own,
+// for with the others the holes that they leave in the heap have them killed. Our losses must be those of
+// PyTorch with all memory. The benchmark needs root.
 #include <csignal>
 #include <optional>
 #include <sstream>
@@ -48,20 +49,23 @@ const std::vector<TorchCase>& torch_cases() {
 struct Request {
   bool quick = false;
   int rounds = 5;
-  std::vector<std::string> ways{"fit", "step", "hooks", "swap"}, cases;
+  std::vector<std::string> ways{"fit", "fit-optimizer", "hooks", "swap"}, cases;
 };
+
+/// Ways by which Terrace trains a network.
+const std::vector<std::string> kOurs{"fit", "fit-optimizer", "step"};
+bool is_ours(const std::string& way) { return std::find(kOurs.begin(), kOurs.end(), way) != kOurs.end(); }
 
 std::string threads() { return std::to_string(std::thread::hardware_concurrency()); }
 
-/// What every contender has. Without a core type OpenBLAS chooses.
-std::vector<std::string> settings_for(const std::string& core) {
-  std::vector<std::string> settings{"OPENBLAS_NUM_THREADS=" + threads(),
-                                    "OMP_NUM_THREADS=" + threads(),
-                                    "MALLOC_MMAP_THRESHOLD_=1000000000000",
-                                    "MALLOC_TRIM_THRESHOLD_=1000000000000",
-                                    "MALLOC_TOP_PAD_=67108864",
-                                    "PYTHONPATH=python",
-                                    "TERRACE_LIBRARY=" TERRACE_C_LIBRARY};
+/// What contenders have. Without a core type OpenBLAS chooses.
+std::vector<std::string> settings_for(const std::string& core, const std::string& way = {}) {
+  std::vector<std::string> settings{"OPENBLAS_NUM_THREADS=" + threads(), "OMP_NUM_THREADS=" + threads(),
+                                    "PYTHONPATH=python", "TERRACE_LIBRARY=" TERRACE_C_LIBRARY};
+  if (way != "hooks") {
+    settings.insert(settings.end(), {"MALLOC_MMAP_THRESHOLD_=1000000000000",
+                                     "MALLOC_TRIM_THRESHOLD_=1000000000000", "MALLOC_TOP_PAD_=67108864"});
+  }
   if (!core.empty()) settings.push_back("OPENBLAS_CORETYPE=" + core);
   return settings;
 }
@@ -85,11 +89,8 @@ json fastest_core() {
   return {{"chosen", best}, {"gflops", tried}};
 }
 
-/// Whether Terrace trains the network: by fit, or by a captured step.
-bool is_ours(const std::string& way) { return way == "fit" || way == "step"; }
-
-Owned contender(const TorchCase& one, const std::string& way, const std::vector<std::string>& settings,
-                Bytes limit, const std::filesystem::path& disk) {
+Owned contender(const TorchCase& one, const std::string& way, const std::string& core, Bytes limit,
+                const std::filesystem::path& disk) {
   std::vector<std::string> command{"/usr/bin/python3", "bench/torch/rival.py",
                                    "--model",          one.model,
                                    "--batch",          std::to_string(one.batch),
@@ -102,17 +103,17 @@ Owned contender(const TorchCase& one, const std::string& way, const std::vector<
     command.insert(command.end(), {"--way", way, "--memory", std::to_string(memory.count) + "B"});
   }
   const auto swap = way == "swap" ? MemoryGroup::Swap::unlimited : MemoryGroup::Swap::none;
-  return std::make_unique<Contender>(way, command, settings,
+  return std::make_unique<Contender>(way, command, settings_for(core, way),
                                      unlimited ? nullptr : std::make_unique<MemoryGroup>(way, limit, swap));
 }
 
 /// Runs the steps of all contenders of one case in turn. One that is killed says so in its row.
 class Comparison {
  public:
-  Comparison(const Request& request, const TorchCase& one, const std::vector<std::string>& settings,
+  Comparison(const Request& request, const TorchCase& one, const std::string& core,
              const std::filesystem::path& disk)
       : request_(request), one_(one) {
-    plain_ = contender(one, "plain", settings, {}, disk);
+    plain_ = contender(one, "plain", core, {}, disk);
     plain_->warm_up(kWarmUp);
     limit_ = one.limit;
     if (one.percent > 0) {
@@ -125,7 +126,7 @@ class Comparison {
     for (const std::string& way : request.ways) {
       if (limit_.count == 0 && !is_ours(way)) continue;
       ways_.push_back(way);
-      contenders_.emplace_back().start([&] { return contender(one, way, settings, limit_, disk); },
+      contenders_.emplace_back().start([&] { return contender(one, way, core, limit_, disk); },
                                        is_ours(way) ? warm_up_ : 1);
     }
   }
@@ -172,7 +173,7 @@ void print_way(const json& row, const std::string& way) {
     print_line("  " + way + ": " + told.at("ended").get<std::string>());
     return;
   }
-  std::printf("  %-6s %8.3f s (%.3f..%.3f), %.2f of plain; resident %.0f MiB", way.c_str(),
+  std::printf("  %-13s %8.3f s (%.3f..%.3f), %.2f of plain; resident %.0f MiB", way.c_str(),
               told.at("median_seconds").get<double>(), told.at("spread")[0].get<double>(),
               told.at("spread")[1].get<double>(), told.value("over_plain", 1.0),
               told.at("peak_rss_bytes").get<double>() / mib);
@@ -190,7 +191,7 @@ bool runs(const json& row, const std::string& way) {
 
 /// All train the same batch from the same seed, so the losses of the last step are those of as many steps.
 void require_same_losses(json& row) {
-  for (const char* way : {"fit", "step"}) {
+  for (const std::string& way : kOurs) {
     if (!runs(row, way)) continue;
     row["same_loss"] = row.at(way).at("last_loss") == row.at("plain").at("last_loss");
     if (row.at("same_loss") == false) {
@@ -203,7 +204,7 @@ void require_same_losses(json& row) {
 /// The time over plain's of the faster of ours, where one of them runs.
 std::optional<double> best_ratio(const json& row) {
   std::optional<double> best;
-  for (const char* way : {"fit", "step"}) {
+  for (const std::string& way : kOurs) {
     if (runs(row, way)) best = std::min(best.value_or(1e9), row.at(way).at("over_plain").get<double>());
   }
   return best;
@@ -218,19 +219,18 @@ void run(const Request& request) {
     swap.emplace(scratch.path() / "swap", kSwap);
   const json core = fastest_core();
   print_line("OpenBLAS kernels: " + core.dump());
-  const auto settings = settings_for(core.at("chosen"));
   json rows = json::array();
   std::vector<double> ratios;
   for (const TorchCase& one : torch_cases()) {
     if (std::find(request.cases.begin(), request.cases.end(), one.name) == request.cases.end()) continue;
-    json row = Comparison(request, one, settings, scratch.path()).run();
+    json row = Comparison(request, one, core.at("chosen"), scratch.path()).run();
     print_line(one.name + ":");
-    for (const char* way : {"plain", "fit", "step", "hooks", "swap"}) print_way(row, way);
+    for (const char* way : {"plain", "fit", "fit-optimizer", "step", "hooks", "swap"}) print_way(row, way);
     require_same_losses(row);
     if (const auto ratio = best_ratio(row)) ratios.push_back(*ratio);
     rows.push_back(std::move(row));
   }
-  if (ratios.empty()) throw std::runtime_error("neither fit nor step could be measured: see above");
+  if (ratios.empty()) throw std::runtime_error("none of our ways could be measured: see above");
   rows.push_back({{"openblas", core}});
   print_result("PyTorch models in less memory", "1.3 of the time with all memory in half of it",
                ratios.front(), spread(ratios), rows);
@@ -257,9 +257,10 @@ Request request_of(const std::vector<std::string>& arguments) {
     } else if (std::any_of(torch_cases().begin(), torch_cases().end(), known)) {
       request.cases.push_back(argument);
     } else {
-      throw std::runtime_error("'" + argument +
-                               "' is no option and no case here: take --quick, --rounds N, --way "
-                               "fit,step,hooks,swap, resnet50-2284, resnet50-1233, gpt2-40 or resnet50-full");
+      throw std::runtime_error(
+          "'" + argument +
+          "' is no option and no case here: take --quick, --rounds N, --way "
+          "fit,fit-optimizer,step,hooks,swap, resnet50-2284, resnet50-1233, gpt2-40 or resnet50-full");
     }
   }
   if (request.cases.empty()) {

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways to train a network in less memory than it takes, for rival.py.
 
-plain   as it is
-hooks   what a user writes in ten lines: every tensor saved for backward that is large and no weight goes to a raw file at
-        once and is read when it is wanted, past the page cache (FACTS: the fastest of such hooks here)
-fit     terrace.torch.fit, within --memory
-step    terrace.torch.Step, within --memory: the optimizer's step is captured, too
+plain           as it is
+hooks           what a user writes in ten lines: every tensor saved for backward that is large and no weight goes to a raw file
+                at once and is read when it is wanted, past the page cache, which is the fastest of such hooks
+fit             terrace.torch.fit of the model, within --memory
+fit-optimizer   the same of the model and its optimizer, so that weights and optimizer states move, too
+step            terrace.torch.Step, within --memory: one call for the whole step
 """
 import ctypes
 import mmap
@@ -90,12 +91,20 @@ class ByFit(Plain):
         super().__init__(training, options)
         import terrace.torch
         self.terrace = terrace.torch
-        terrace.torch.fit(training.network, options.memory, disk=options.disk)
+        terrace.torch.fit(training.network, options.memory, optimizer=self.optimizer_of(training), disk=options.disk)
+
+    def optimizer_of(self, training):
+        return None
 
     def facts(self):
         report = self.terrace.report(self.training.network)
         report.pop("record", None)
         return {"report": report}
+
+
+class ByFitWithOptimizer(ByFit):
+    def optimizer_of(self, training):
+        return training.optimizer
 
 
 class ByStep(Plain):
@@ -114,4 +123,4 @@ class ByStep(Plain):
         return {"report": report}
 
 
-WAYS = {"plain": Plain, "hooks": ByHooks, "fit": ByFit, "step": ByStep}
+WAYS = {"plain": Plain, "hooks": ByHooks, "fit": ByFit, "fit-optimizer": ByFitWithOptimizer, "step": ByStep}

@@ -59,21 +59,27 @@ class Images:
         return functional.cross_entropy(self.network(self.image), self.label)
 
 
-def token_loss(output, target):
-    return functional.cross_entropy(output.flatten(0, 1), target.flatten(), ignore_index=-100)
+class WithLoss(torch.nn.Module):
+    """A language model that returns its loss, as most implementations of them do."""
+
+    def __init__(self, network):
+        super().__init__()
+        self.network = network
+
+    def forward(self, tokens, target):
+        return self.network.loss(tokens, target)
 
 
 class Tokens:
     """A language model of the reference's (tests/torch/models), on random tokens of the given shape."""
 
     def __init__(self, network, vocab, shape, optimizer):
-        self.network = network
-        self.tokens, self.target = (torch.randint(0, vocab, shape) for _ in range(2))
-        self.optimizer = optimizer
-        self.batch, self.criterion = (self.tokens, self.target), token_loss
+        self.network = WithLoss(network)
+        self.batch = tuple(torch.randint(0, vocab, shape) for _ in range(2))
+        self.optimizer, self.criterion = optimizer, None
 
     def loss(self):
-        return self.network.loss(self.tokens, self.target)
+        return self.network(*self.batch)
 
 
 def gpt2(options):
@@ -143,10 +149,10 @@ def parse_options():
     parser.add_argument("--sequence", type=int, help="tokens per sample; 256 for gpt2 and 35 for lstm unless given")
     parser.add_argument("--dropout", default=0.0, type=float, help="of vgg16, gpt2 and lstm")
     parser.add_argument("--way", default="plain", choices=WAYS, help="to train in less memory: contenders.py")
-    parser.add_argument("--memory", help="of --way fit and step, such as 2GiB")
-    parser.add_argument("--disk", help="the folder of --way hooks, fit and step")
+    parser.add_argument("--memory", help="of our ways, such as 2GiB")
+    parser.add_argument("--disk", help="the folder of --way hooks and of our ways")
     options = parser.parse_args()
-    if options.way in ("fit", "step") and not options.memory:
+    if options.way not in ("plain", "hooks") and not options.memory:
         parser.error(f"--way {options.way} wants --memory")
     if options.layout == "channels_last" and options.model in TOKEN_NETWORKS:
         parser.error(f"{options.model} has no images: leave --layout out")

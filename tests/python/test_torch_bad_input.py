@@ -4,6 +4,7 @@ import copy
 import ctypes
 import glob
 import os
+import pickle
 import shutil
 import signal
 import subprocess
@@ -23,6 +24,7 @@ from support import machine
 from terrace.torch import process_memory
 from terrace.torch.capture import Capture
 from terrace.torch.learning import Store
+from terrace.torch.state import is_stand_in
 from terrace.torch.trace import trace
 from torch_models import ConvNet, Steered, batch
 
@@ -78,6 +80,14 @@ class Models(Fitted):
             loss_that_keeps(model(batch()[0]), batch()[1]).backward()
             self.assertEqual(len(kept), number + 1)
 
+    def test_a_copy_of_a_fitted_model_is_refused_by_name(self):
+        for way in ("capture", "hooks"):
+            model = terrace.torch.fit(ConvNet(), "90%", disk=self.folder, way=way)
+            self.addCleanup(terrace.torch.unfit, model)
+            for copied in (copy.deepcopy, pickle.dumps):
+                with self.subTest(way), self.assertRaisesRegex(TypeError, "take its state_dict.*unfit"):
+                    copied(model)
+
     def _step_with(self, model, loss):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         return terrace.torch.Step(model, loss, optimizer, "100%", "prefetch", machine=self.on(), store=STORE)
@@ -110,7 +120,7 @@ class Memory(Fitted):
     def test_less_than_the_least_says_how_much_is_missing_and_leaves_the_model(self):
         model = ConvNet()
         self.capture(model, "1%")
-        with self.assertRaisesRegex(terrace.NoRoom, "needs .* are missing: give at least .*terrace.torch.Step"):
+        with self.assertRaisesRegex(terrace.NoRoom, "needs .* are missing: give at least .*optimizer="):
             model(batch()[0])
         self.made[-1].remove()
         self.capture(model, "1MiB")
@@ -120,7 +130,7 @@ class Memory(Fitted):
         step = self.step(model, "1%")
         with self.assertRaisesRegex(terrace.NoRoom, "needs .* are missing: give at least"):
             step(*batch())
-        self.assertTrue(all(parameter.numel() for parameter in model.parameters()))
+        self.assertFalse(any(is_stand_in(parameter) for parameter in model.parameters()))
 
     def test_the_c_library_is_asked_for_what_it_grants(self):
         self.assertTrue(process_memory.keep_freed_memory())

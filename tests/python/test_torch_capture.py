@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 import unittest
+import warnings
 from unittest import mock
 
 try:
@@ -22,6 +23,7 @@ from terrace.torch.forward import trace_model
 from terrace.torch.graph import Call
 from terrace.torch.learning import Store
 from terrace.torch.recording import NotCapturable
+from terrace.torch.state import is_stand_in
 from torch_models import (
     CAPTURED, Averaging, Branching, ConvNet, Counting, Drawing, Dropped, Failing, Keeping, Overwriting, Replacing, Steered,
     TwoHeads, batch,
@@ -32,16 +34,18 @@ STORE = Store()
 
 
 class Twins:
-    def __init__(self, test, kind, memory="70%", planner="prefetch", rate=1e9):
+    def __init__(self, test, kind, memory="70%", planner="prefetch", rate=1e9, optimizer=None):
         torch.manual_seed(3)
         self.test, self.plain = test, kind()
         self.fitted = copy.deepcopy(self.plain)
         folder = tempfile.mkdtemp()
         test.addCleanup(shutil.rmtree, folder)
         on = machine(os.path.join(folder, "spill"), "16MiB", "16MiB", rate)
-        self.capture = Capture(self.fitted, memory, planner, machine=on, store=STORE)
+        make, options = optimizer or (torch.optim.Adam, {"lr": 0.01})
+        self.optimizers = [make(model.parameters(), **options) for model in (self.plain, self.fitted)]
+        inside = self.optimizers[1] if optimizer else None
+        self.capture = Capture(self.fitted, memory, planner, machine=on, store=STORE, optimizer=inside)
         test.addCleanup(self.capture.remove)
-        self.optimizers = [torch.optim.Adam(model.parameters(), lr=0.01) for model in (self.plain, self.fitted)]
 
     def both(self, work):
         """Does the same with both models; their numbers must be the same."""
@@ -64,9 +68,19 @@ class Twins:
 
             self.both(step)
 
-    def compare(self):
+    def compare_states(self):
+        """Of the models and of the optimizers."""
         for (name, left), right in zip(self.plain.state_dict().items(), self.fitted.state_dict().values()):
             self.test.assertTrue(torch.equal(left, right), name)
+        theirs, ours = (optimizer.state_dict() for optimizer in self.optimizers)
+        self.test.assertEqual(theirs["param_groups"], ours["param_groups"])
+        self.test.assertEqual(theirs["state"].keys(), ours["state"].keys())
+        for parameter, values in theirs["state"].items():
+            for name, value in values.items():
+                self.test.assertTrue(torch.equal(torch.as_tensor(value), torch.as_tensor(ours["state"][parameter][name])), name)
+
+    def compare(self):
+        self.compare_states()
         for (name, left), right in zip(self.plain.named_parameters(), self.fitted.parameters()):
             if left.grad is None:
                 self.test.assertIsNone(right.grad, name)
@@ -90,8 +104,8 @@ class Plans(unittest.TestCase):
                 twins.train(2)
                 (form,) = twins.capture.report()["forms"]
                 self.assertGreater(sum(form["last"]["moved_bytes"].values()), 0)
-                ((_, session),) = twins.capture._captured.values()
-                self.assertGreaterEqual(most_runs(session.plan), runs)
+                (form_now,) = twins.capture._forms.values()
+                self.assertGreaterEqual(most_runs(form_now.plan), runs)
                 twins.compare()
 
 
@@ -159,6 +173,16 @@ class SameBits(unittest.TestCase):
         twins.train(2)
         twins.compare()
 
+    def test_a_pytorch_whose_allocator_is_not_replaced(self):
+        """Results are copied to their places, as with other versions than 1.13."""
+        with mock.patch("terrace.torch.capture.placement", lambda: None), mock.patch("terrace.torch.session.placement", lambda: None):
+            twins = Twins(self, ConvNet)
+            twins.capture._store = Store()
+            twins.train(2)
+        (form,) = twins.capture._forms.values()
+        self.assertGreater(form.session.kernels.copied_bytes, 0)
+        twins.compare()
+
     def test_a_layer_that_is_frozen_between_steps(self):
         twins = Twins(self, Steered, memory="100%")
         twins.train(1)
@@ -189,6 +213,182 @@ class SameBits(unittest.TestCase):
 
 def _reads(kernel, graph, name):
     return any(graph.outside_names.get(view.storage) == name for view in kernel.call.operands())
+
+
+SGD = (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01})
+ADAM = (torch.optim.Adam, {"lr": 0.01})
+ADAMW = (torch.optim.AdamW, {"lr": 0.01, "amsgrad": True})
+
+
+class WithOptimizer(unittest.TestCase):
+    """fit with an optimizer: weights and states move, and the program stays as it is."""
+
+    def twins(self, kind=ConvNet, optimizer=ADAM, memory="70%", **options):
+        return Twins(self, kind, memory, optimizer=optimizer, **options)
+
+    def test_models(self):
+        for kind in CAPTURED:
+            with self.subTest(kind.__name__):
+                twins = self.twins(kind, memory="90%")
+                twins.train(3)
+                self.assertEqual((twins.capture.steps, twins.capture.plain_calls), (3, 0))
+                self.assertTrue(all(is_stand_in(each) for each in twins.fitted.parameters() if each.numel() > 1))
+                twins.compare_states()
+                self.assertFalse(any(is_stand_in(each) for each in twins.fitted.parameters()))
+
+    def test_optimizers_and_planners(self):
+        for optimizer, planner, rate in ((SGD, "prefetch", 1e9), (ADAMW, "best", 1e6)):
+            with self.subTest(planner):
+                twins = self.twins(optimizer=optimizer, planner=planner, rate=rate, memory="60%")
+                twins.train(2)
+                (form,) = twins.capture.report()["forms"]
+                self.assertGreater(sum(form["last"]["moved_bytes"].values()), 0)
+                twins.compare_states()
+
+    def test_states_go_in_and_out_between_steps(self):
+        twins = self.twins(Dropped)
+        twins.train(2)
+        states = [copy.deepcopy(each.state_dict()) for each in (twins.plain, twins.optimizers[0])]
+        twins.train(1)
+        for owner, state in ((twins.fitted, states[0]), (twins.plain, states[0])):
+            owner.load_state_dict(copy.deepcopy(state))
+        for optimizer in twins.optimizers:
+            optimizer.load_state_dict(copy.deepcopy(states[1]))
+            optimizer.param_groups[0]["lr"] = 0.003  # loading made another group
+        twins.train(2)
+        twins.both(lambda model, _: model.double().float() and None)
+        twins.train(1)
+        twins.compare_states()
+
+    def test_a_scheduler(self):
+        twins = self.twins(optimizer=SGD)
+        schedulers = [torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5) for optimizer in twins.optimizers]
+        for _ in range(3):
+            twins.train(1)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                for scheduler in schedulers:
+                    scheduler.step()
+        twins.compare_states()
+
+    def test_evaluation_training_in_evaluation_and_calls_without_backward(self):
+        twins = self.twins()
+        x, y = batch()
+        twins.train(1)
+        twins.both(lambda model, _: model(x).sum().item())  # its backward pass never comes
+        twins.train(1)
+        twins.both(lambda model, _: model.eval()(x).sum().item())
+        twins.train(1)  # as PyTorch has it, with fixed statistics
+        self.assertEqual((twins.capture.steps, twins.capture.plain_calls), (2, 2))
+        twins.both(lambda model, _: model.train() and None)
+        twins.train(1)
+        twins.compare_states()
+
+    def test_a_closure(self):
+        twins = self.twins()
+        x, y = batch()
+
+        def step(model, optimizer):
+            def closure():
+                optimizer.zero_grad()
+                loss = LOSS(model(x), y)
+                loss.backward()
+                return loss
+
+            return optimizer.step(closure).item()
+
+        twins.both(step)
+        twins.both(step)
+        twins.compare_states()
+
+    def test_a_loss_that_does_not_depend_on_all_outputs(self):
+        twins = self.twins(TwoHeads, memory="100%")
+        x, y = batch()
+
+        def step(model, optimizer):
+            optimizer.zero_grad()
+            loss = LOSS(model(x)[0], y)
+            loss.backward()
+            optimizer.step()
+            return loss.item()
+
+        twins.both(step)
+        twins.both(step)
+        twins.compare_states()
+        self.assertEqual(twins.capture.steps, 2)
+
+    def test_parameters_that_the_optimizer_has_not(self):
+        torch.manual_seed(3)
+        plain = ConvNet()
+        fitted = copy.deepcopy(plain)
+        results = []
+        for model in (plain, fitted):
+            model.first.weight.requires_grad_(False)
+            optimizer = torch.optim.SGD(model.head.parameters(), lr=0.1)
+            if model is fitted:
+                self.addCleanup(self._capture(model, optimizer).remove)
+            for number in range(2):
+                LOSS(model(batch(number)[0]), batch(number)[1]).backward()
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+            results.append((model.state_dict(), [model.norm.weight.grad, model.convolutions[1].weight.grad]))
+        for left, right in zip(*([*state.values(), *gradients] for state, gradients in results)):
+            self.assertTrue(torch.equal(left, right))
+
+    def _capture(self, model, optimizer, memory="100%"):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        on = machine(os.path.join(folder, "spill"), "16MiB", "16MiB")
+        return Capture(model, memory, "prefetch", machine=on, store=STORE, optimizer=optimizer)
+
+    def test_gradients_that_are_read_clipped_or_accumulated_are_refused(self):
+        twins = self.twins()
+        (x, y), model = batch(), twins.fitted
+        LOSS(model(x), y).backward()
+        for use in (lambda: model.head.weight.grad.norm(), lambda: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)):
+            with self.assertRaisesRegex(RuntimeError, "the gradient is gone.*leave optimizer= out"):
+                use()
+        with self.assertRaisesRegex(RuntimeError, "optimizer.step.. did not follow"):
+            model(x)
+        twins.optimizers[1].step()
+        LOSS(model(x), y).backward()
+
+    def test_a_second_call_before_backward_is_refused(self):
+        twins = self.twins()
+        kept = twins.fitted(batch()[0])
+        with self.assertRaisesRegex(RuntimeError, "called again before the backward pass"):
+            twins.fitted(batch()[0])
+        del kept
+
+    def test_a_step_that_fails_hands_nothing_back(self):
+        twins = self.twins()
+        twins.train(1)
+        states = [copy.deepcopy(each.state_dict()) for each in (twins.fitted, twins.optimizers[1])]
+        loss = LOSS(twins.fitted(batch(1)[0]), batch(1)[1])
+        (form,) = twins.capture._forms.values()
+
+        def failing(*_):
+            raise ValueError("once")
+
+        with mock.patch.object(form.session.kernels, "run", failing), self.assertRaisesRegex(ValueError, "once"):
+            loss.backward()
+        for refused in (twins.fitted.state_dict, lambda: twins.fitted(batch()[0]), twins.optimizers[1].step):
+            with self.assertRaisesRegex(RuntimeError, "a step failed before its end"):
+                refused()
+        twins.fitted.load_state_dict(states[0])
+        twins.optimizers[1].load_state_dict(states[1])
+        twins.train(1)
+        twins.compare_states()
+
+    def test_the_end_leaves_everything_as_it_was(self):
+        twins = self.twins()
+        twins.train(2)
+        twins.capture.remove()
+        for owner in (*twins.fitted.modules(), twins.optimizers[1]):
+            for name in ("forward", "state_dict", "load_state_dict", "_apply", "step"):
+                self.assertNotIn(name, vars(owner))
+        twins.train(1)
+        twins.compare()
 
 
 class Fallback(unittest.TestCase):

@@ -4,13 +4,15 @@
     import terrace.torch
     model = terrace.torch.fit(model, memory="8GiB")      # or "20%"; the rest of the script stays as it is
 
-or, with the optimizer's step inside, captured once and run under a verified plan:
+`fit(model, memory=.., optimizer=optimizer)` moves weights and optimizer states, too. Or, with the loss inside as well:
 
     step = terrace.torch.Step(model, loss_fn, optimizer, memory="8GiB")
     loss = step(x, y)
 
 `trace` writes a training step down as a graph without running it, for `terrace plan`, `compare` and `advise`.
 """
+import torch
+
 from ..errors import InvalidRequest
 from .capture import Capture
 from .devices import require_fittable
@@ -25,7 +27,7 @@ __all__ = ["NotCapturable", "Step", "fit", "report", "trace", "unfit"]
 _FITTED = "_terrace_fitted"
 
 
-def fit(model, memory, *, planner="best", disk=None, same_bits=False, verbose=True, way="auto"):
+def fit(model, memory, *, optimizer=None, planner="best", disk=None, same_bits=False, verbose=True, way="auto"):
     """Makes training steps of the model stay within `memory`: bytes, an amount such as '8GiB' (of the process, all that
     it takes included) or a share such as '20%' of what a step has in use. Returns the model.
 
@@ -33,8 +35,13 @@ def fit(model, memory, *, planner="best", disk=None, same_bits=False, verbose=Tr
     under a plan; a model that cannot be captured is fitted by hooks on what it saves for backward. `way` is 'capture' or
     'hooks' where only one will do. `disk` is a folder for what does not fit, by default ~/.cache/terrace. `same_bits`
     checks that every kernel finds the bits that were left for it.
+
+    With `optimizer`, one of torch.optim, weights and its states move, too, and a parameter is updated within backward(), as
+    soon as its gradient is complete; `optimizer.step()` finds that done. Gradients cannot be read or accumulated then.
     """
     require_fittable(model)
+    if optimizer is not None and not isinstance(optimizer, torch.optim.Optimizer):
+        raise InvalidRequest(f"optimizer= takes one of torch.optim and was given a {type(optimizer).__name__}")
     if way not in ("auto", "capture", "hooks"):
         raise InvalidRequest(f"way={way!r} is none of 'auto', 'capture' and 'hooks'")
     unfit(model)
@@ -50,7 +57,7 @@ def fit(model, memory, *, planner="best", disk=None, same_bits=False, verbose=Tr
         # A model that turns out not to be captured is being called already, so the hooks' first step begins by hand.
         otherwise = None if way == "capture" else lambda why: by_hooks(why).begin()
         model.__dict__[_FITTED] = Capture(
-            model, memory, planner, disk, tell=tell, otherwise=otherwise, same_bits=same_bits
+            model, memory, planner, disk, tell=tell, otherwise=otherwise, same_bits=same_bits, optimizer=optimizer
         )
     return model
 

@@ -4,6 +4,9 @@
 Parameters and buffers stay where the model has them. Between the passes stands the kernel Outside, which hands the
 outputs to the program and receives the gradients of its loss; behind each gradient of a parameter stands a kernel that
 delivers it. All of these run once and in order, for they share a token.
+
+With an optimizer, parameters and its states are tensors of the graph, and behind the gradient of each parameter that it has
+stands the update, so nobody else gets the gradient.
 """
 import contextlib
 from dataclasses import dataclass, field
@@ -13,10 +16,11 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .graph import Builder, Kernel, StepGraph, on_tensor
 from .kernels import Work
+from .optimizers import Update, add_updates, group_places
 from .recording import NotCapturable, Recorder
 from .trace import faked, input_like, keeps_fakes, layers, learned_parameters, mode_of
 
-_MODEL = ("parameter", "buffer", "constant")
+_OF_MODEL = ("buffer", "constant")  # roles of what the model keeps
 
 
 @dataclass
@@ -49,20 +53,23 @@ class ForwardBackward:
     names: list  # of the tensors that are given for every step
     inputs: list  # and views of them
     outside: Exchange
-    deliveries: list  # of the tensors that want a gradient, in the order of `wanting`; None: it has none
+    deliveries: list  # of the tensors that want a gradient, in the order of `wanting`; None: it has none, or is updated
     structure: object  # of the outputs
     leaves: list  # outputs, of which tensors are None
     differentiable: list  # whether each output that is a tensor has a gradient
 
+    def updates(self):
+        return [kernel.call for kernel in self.graph.kernels if isinstance(kernel.call, Update)]
 
-def trace_model(model, args, kwargs, used=None):
-    """Captures model(*args, **kwargs) and its backward pass.
+
+def trace_model(model, args, kwargs, used=None, optimizer=None):
+    """Captures model(*args, **kwargs) and its backward pass, with the updates of an optimizer where one is given.
 
     `used` says for each output with a gradient whether the loss depends on it; without it, on all of them.
     """
     recorder, learned = Recorder(mode_of(model)), learned_parameters(model)
     given, form = tree_flatten((args, kwargs))
-    autocast = _autocast_now()
+    autocast = autocast_now()
     with faked(model, recorder) as fakes:
         fake = [input_like(recorder, f"input{i}", leaf) if isinstance(leaf, torch.Tensor) else leaf for i, leaf in enumerate(given)]
         fake_args, fake_kwargs = tree_unflatten(fake, form)
@@ -83,8 +90,9 @@ def trace_model(model, args, kwargs, used=None):
         if any(recorder.storages[view.storage].role == "input" for call in recorder.calls[:middle] for view in call.written):
             raise NotCapturable("the model changes its input in place")
         views = _Views(recorder, tensors, tangents, gradients, [leaf for leaf in fake if isinstance(leaf, torch.Tensor)])
+        owned = _Owned(recorder, optimizer, learned, [recorder.view_of(fakes[id(each)]) for _, each in learned], views.gradients)
     kinds = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-    return _build(type(model).__name__, recorder, middle, views, structure, kinds, differentiable)
+    return _build(type(model).__name__, recorder, middle, views, owned, structure, kinds, differentiable)
 
 
 def _followed(tensors, used):
@@ -104,8 +112,33 @@ class _Views:
         self.gradients = [None if gradient is None else recorder.view_of(gradient) for gradient in gradients]
 
 
-def _build(name, recorder, middle, views, structure, leaves, differentiable):
-    builder = Builder(recorder, _MODEL)
+class _Owned:
+    """What the graph takes from the model with an optimizer: all parameters, and the updates of the optimizer's."""
+
+    def __init__(self, recorder, optimizer, learned, parameters, gradients):
+        self.optimizer, self.reals, self.updated = optimizer, [], {}
+        if optimizer is None:
+            return
+        self.reals = [(real, view) for real, view in recorder.adopted if recorder.storages[view.storage].role == "parameter"]
+        places = group_places(optimizer)
+        for number, (name, real) in enumerate(learned):
+            if id(real) in places and gradients[number] is not None:
+                self.updated[number] = (name, real, parameters[number], gradients[number])
+
+    def views(self):
+        return [view for _, view in self.reals] + [view for *_, weight, gradient in self.updated.values() for view in (weight, gradient)]
+
+    def add_to(self, graph, views):
+        """`views` as before, on tensors of the graph."""
+        graph.reals = list(zip((real for real, _ in self.reals), views))
+        pairs = views[len(self.reals) :]
+        if self.optimizer is not None:
+            named = [(name, real) for name, real, *_ in self.updated.values()]
+            add_updates(graph, self.optimizer, [(*each, *pairs[2 * i : 2 * i + 2]) for i, each in enumerate(named)])
+
+
+def _build(name, recorder, middle, views, owned, structure, leaves, differentiable):
+    builder = Builder(recorder, _OF_MODEL if owned.optimizer is not None else ("parameter", *_OF_MODEL))
     builder.add(recorder.calls[:middle])
     builder.renew_statistics("forward")
     builder.latest.clear()
@@ -113,9 +146,12 @@ def _build(name, recorder, middle, views, structure, leaves, differentiable):
     builder.add(recorder.calls[middle:])
     deliveries = []
     for number, gradient in enumerate(views.gradients):
-        deliveries.append(gradient and _exchange(builder, f"deliver{number}", "backward", [gradient]))
-    graph, inputs = builder.finish(name, [], views.inputs)
+        given = gradient is not None and number not in owned.updated
+        deliveries.append(_exchange(builder, f"deliver{number}", "backward", [gradient]) if given else None)
+    graph, kept = builder.finish(name, [], [*views.inputs, *owned.views()])
+    inputs = kept[: len(views.inputs)]
     deliver_early(graph)
+    owned.add_to(graph, kept[len(inputs) :])
     names = [graph.tensors[view.storage].name for view in inputs]
     return ForwardBackward(graph, names, inputs, outside, deliveries, structure, leaves, differentiable)
 
@@ -154,6 +190,6 @@ def autocast_type():
     return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
 
 
-def _autocast_now():
+def autocast_now():
     dtype = autocast_type()
     return torch.autocast("cpu", dtype) if dtype is not None else contextlib.nullcontext()

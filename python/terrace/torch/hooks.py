@@ -168,7 +168,7 @@ def _unpack(kept):
     return kept.value() if isinstance(kept, Kept) else kept.hooks.unpack(kept)
 
 
-class Hooks:
+class Hooks(verdict.NotCopied):
     """One model's saved tensors. One thread runs steps at a time."""
 
     def __init__(self, model, memory, planner="best", disk=None, same_bits=False, tell=None, why=""):

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 import torch
 
 from . import process_memory
+from .folders import cache_folder
 from .graph import signature
 from .kernels import Kernels, window
 from .placement import Places, places_of
@@ -78,7 +79,6 @@ class _Lesson:
     def learnt(self):
         first = Places() if self.kernel.repeats() else self._places()
         self.kernel.learnt = Learnt(0.0, self._places(), first)
-        process_memory.trim()
         with _Workspace(self.kernel.learnt.workspace()) as workspace:
             run = self.kernels.prepared(self.kernel, [*self.addresses, workspace])
             before = process_memory.heap()
@@ -97,9 +97,9 @@ class _Lesson:
         results, events = self.placement.record(work.compute)
         self._check(results, work.targets)
         wanted = [_storage_of(result, target) for result, target in zip(results, work.targets)]
-        work.finish(results)
+        del results
+        process_memory.trim()  # else the next run has its operands beside what this one allocated
         return places_of(events, wanted)
-
 
     def _check(self, results, targets):
         """What follows was traced with results as PyTorch predicts them, so the prediction must be true."""
@@ -215,8 +215,7 @@ class Store:
 
 def default_store():
     """The file in the user's cache folder."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return Store(os.path.join(cache, "terrace", "torch-kernels.json"))
+    return Store(os.path.join(cache_folder(), "torch-kernels.json"))
 
 
 def _of_this_computer(key):

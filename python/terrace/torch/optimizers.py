@@ -23,13 +23,18 @@ class Update:
     """The update of one parameter."""
 
     optimizer: torch.optim.Optimizer
-    group: dict
+    place: int  # of the parameter's group: loading a state dictionary makes new groups
     real: torch.Tensor  # the parameter as the optimizer knows it
     parameter: View
     gradient: View
     states: dict  # name -> View
     others: dict = field(default_factory=dict)  # state that is no tensor of the graph
     started: bool = False
+    skipped: bool = False  # the step was given up: it runs to its end and updates nothing
+
+    @property
+    def group(self):
+        return self.optimizer.param_groups[self.place]
 
     def signature(self):
         options = {name: value for name, value in self.group.items() if isinstance(value, (bool, str, type(None)))}
@@ -68,6 +73,8 @@ class Update:
 
     def _updated(self, parameter, gradient, states):
         """Updates the parameter in place; returns its states, which the first time are new."""
+        if self.skipped:
+            return []
         state = {**self.others, **(states if self.started else {})}
         new = step_alone(self.optimizer, self.group, parameter, gradient, state)
         self.others = {name: value for name, value in new.items() if name not in states}
@@ -83,7 +90,7 @@ def step_alone(optimizer, group, parameter, gradient, state):
     try:
         optimizer.param_groups = [{**group, "params": [proxy]}]
         optimizer.state = type(states)(dict, {proxy: state})
-        optimizer.step()
+        type(optimizer).step(optimizer)  # the object's own may be a scheduler's, or ours
         return dict(optimizer.state[proxy])
     finally:
         optimizer.param_groups, optimizer.state = groups, states
@@ -99,15 +106,20 @@ def state_types(optimizer, group, dtype):
 
 def add_updates(graph, optimizer, parameters):
     """Adds a kernel for each of `parameters`: (name, real parameter, its view, its gradient's view)."""
-    groups = {id(parameter): group for group in optimizer.param_groups for parameter in group["params"]}
+    places = group_places(optimizer)
     for name, real, view, gradient in parameters:
-        if id(real) in groups:
-            _add_update(graph, optimizer, groups[id(real)], name, real, view, gradient)
+        if id(real) in places:
+            _add_update(graph, optimizer, places[id(real)], name, real, view, gradient)
 
 
-def _add_update(graph, optimizer, group, name, real, view, gradient):
-    update = Update(optimizer, group, real, view, gradient, {})
-    for state, dtype in state_types(optimizer, group, view.dtype).items():
+def group_places(optimizer):
+    """The place of a parameter's group, by the parameter's identity."""
+    return {id(each): place for place, group in enumerate(optimizer.param_groups) for each in group["params"]}
+
+
+def _add_update(graph, optimizer, place, name, real, view, gradient):
+    update = Update(optimizer, place, real, view, gradient, {})
+    for state, dtype in state_types(optimizer, update.group, view.dtype).items():
         update.states[state] = _add_state(graph, f"{name}.{state}", view, dtype)
     kernel = Kernel(f"{name}.update", f"torch.optim::{type(optimizer).__name__}", update, phase="update")
     kernel.outputs = list(dict.fromkeys([view.storage, *(state.storage for state in update.states.values())]))

@@ -3,22 +3,22 @@
 import contextlib
 import gc
 import os
-import tempfile
 
 import torch
 
 from .. import _library, memory
-from ..errors import InvalidRequest, NoRoom, SystemFailed
+from ..errors import InvalidRequest, NoRoom
 from . import process_memory
+from .folders import cache_folder
 from .kernels import Kernels, address_and_bytes
 from .placement import Placement
 from .same_bits import SameBits, checksum
+from .state import PIECE, Parked
 from .verdict import parse_memory, readable
 
 # What planning and an executor take beside their tiers, measured with resnet50 (675 kernels: 45 MiB) and gpt2 (692: 50).
 _EXECUTOR_BYTES = 24 << 20  # staging of transfers, threads, the planner's own memory
 _KERNEL_BYTES = 48 << 10  # of a kernel: its texts, instructions, windows and closures
-_PIECE = 8 << 20  # state moves in and out of a session in pieces of so many bytes
 
 
 def placement():
@@ -55,7 +55,7 @@ def facts_of(plan, graph, way, why="", folder=None):
     fast_only = summary["fast_only_seconds"] or summary["predicted_step_seconds"]
     return {
         "peak_bytes": summary["graph_peak_bytes"], "budget_bytes": summary["budget_bytes"], "slow_bytes": on_disk,
-        "folder": folder or _folder(), "planner": summary["planner"], "slowdown": summary["predicted_step_seconds"] / fast_only,
+        "folder": folder or cache_folder(), "planner": summary["planner"], "slowdown": summary["predicted_step_seconds"] / fast_only,
         "bound": summary["bound_seconds"] / fast_only, "way": way, "why": why,
         "unordered": graph.unordered(),
     }  # fmt: skip
@@ -120,9 +120,9 @@ class Session:
 
     def pieces_of(self, number):
         """The bytes of a tensor that outlives steps, piece by piece; each is overwritten by the next."""
-        tensor, piece = self.graph.tensors[number], bytearray(min(_PIECE, self.graph.tensors[number].bytes))
-        for begin in range(0, tensor.bytes, _PIECE):
-            count = min(_PIECE, tensor.bytes - begin)
+        tensor, piece = self.graph.tensors[number], bytearray(min(PIECE, self.graph.tensors[number].bytes))
+        for begin in range(0, tensor.bytes, PIECE):
+            count = min(PIECE, tensor.bytes - begin)
             self.executor.read_part(self._tensors[tensor.name], begin, memory.address_of(piece), count)
             yield memoryview(piece)[:count]
 
@@ -157,82 +157,12 @@ class Session:
         return parked
 
 
-class Parked:
-    """Bytes by name that wait in a file, so that they are not in memory twice."""
-
-    def __init__(self, named_pieces, folder=None):
-        folder = folder or _folder()
-        self._where, end = {}, 0
-        try:
-            self._file = tempfile.TemporaryFile(prefix="terrace-", dir=folder)
-            for name, pieces in named_pieces:
-                count = sum(self._file.write(piece) for piece in pieces)
-                self._where[name] = (end, count)
-                end += count
-            self._file.flush()
-        except OSError as error:
-            raise SystemFailed(
-                f"weights and states cannot be kept in {folder} ({error.strerror}, after {readable(end)}): free room there, or name "
-                "another folder by disk=", error.errno
-            ) from None
-
-    def __del__(self):
-        if hasattr(self, "_file"):
-            with contextlib.suppress(OSError):  # what a full disk did not take is written once more
-                self._file.close()
-
-    def pieces(self, name):
-        """The bytes of that name, piece by piece; None where there are none."""
-        offset, count = self._where.get(name, (0, 0))
-        return self._pieces(offset, count) if count else None
-
-    def _pieces(self, offset, count):
-        for begin in range(offset, offset + count, _PIECE):
-            piece = bytearray(min(_PIECE, offset + count - begin))
-            self._file.seek(begin)
-            self._file.readinto(piece)
-            yield piece
-
-    def tensor(self, name):
-        """The bytes of that name as a tensor; none where there are none."""
-        offset, count = self._where.get(name, (0, 0))
-        data = torch.empty(count, dtype=torch.uint8)
-        if count:
-            self._file.seek(offset)
-            self._file.readinto(memoryview(data.numpy()))
-        return data
-
-
 def _zeros(count):
     """So many bytes of zeros, piece by piece."""
-    piece = bytearray(min(_PIECE, count))
-    for begin in range(0, count, _PIECE):
+    piece = bytearray(min(PIECE, count))
+    for begin in range(0, count, PIECE):
         rest = count - begin
         yield piece if rest >= len(piece) else bytearray(rest)
-
-
-class Nothing:
-    """The state of a step that has none: zeros."""
-
-    def pieces(self, name):
-        return None
-
-
-class Blank:
-    """Zeros in place of a state that is lost, until another one is loaded."""
-
-    def __init__(self, graph):
-        self._bytes = {tensor.name: tensor.bytes for tensor in graph.tensors}
-
-    def tensor(self, name):
-        return torch.zeros(self._bytes[name], dtype=torch.uint8)
-
-
-def _folder():
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    folder = os.path.join(cache, "terrace")
-    os.makedirs(folder, exist_ok=True)
-    return folder
 
 
 @contextlib.contextmanager

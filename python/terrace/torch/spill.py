@@ -9,14 +9,10 @@ import os
 
 from .. import memory
 from ..errors import InvalidRequest
+from .folders import cache_folder
 
 SLAB = 1 << 30
 GRANULE = 4096
-
-
-def default_folder():
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(cache, "terrace")
 
 
 def rounded(count):
@@ -47,7 +43,7 @@ class Slab:
 
 class Spill:
     def __init__(self, folder=None):
-        self.folder = folder or default_folder()
+        self.folder = folder or cache_folder()
         try:
             os.makedirs(self.folder, exist_ok=True)
         except OSError as error:

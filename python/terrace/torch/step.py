@@ -6,19 +6,16 @@
         loss = step(x, y)
 
 While steps run, weights, statistics and optimizer states lie where the plan has them, and the model's own tensors are
-empty. `state_dict` gives them at any time, and `close` puts them back into the model and the optimizer.
+stand-ins. `state_dict` gives them at any time, and `close` puts them back into the model and the optimizer.
 """
-import torch
-
 from .. import planning
-from . import process_memory
 from .devices import require_fittable
 from .graph import to_json
-from .kernels import fitted, storage_bytes, window
+from .kernels import fitted, window
 from .learning import default_store, learn
-from .optimizers import Update
 from .python_state import unchanged
-from .session import Blank, Parked, Session, facts_of, fast_for, overhead, placement, slow_tiers
+from .session import Session, facts_of, fast_for, overhead, placement, slow_tiers
+from .state import Blank, move_in, move_out
 from .trace import trace
 from .verdict import say, verdict_line
 
@@ -118,36 +115,3 @@ class Step:
         except BaseException:
             move_in(graph, state)
             raise
-
-
-def move_out(graph, folder=None):
-    """Takes the bytes of all that outlives steps out of the model and the optimizer, whose tensors are empty then."""
-    reals = {view.storage: real for real, view in graph.reals}
-    updates = [kernel.call for kernel in graph.kernels if isinstance(kernel.call, Update)]
-    named = [(graph.tensors[tensor].name, [_buffer(storage_bytes(real.detach()))]) for tensor, real in reals.items()]
-    for update in updates:
-        named += [(name, [_buffer(data)]) for name, data in update.take_state(graph)]
-    parked = Parked(named, folder)
-    del named
-    for update in updates:
-        update.drop_state()
-    for real, _ in graph.reals:
-        real.data = torch.empty(0, dtype=real.dtype)
-    process_memory.trim()
-    return parked
-
-
-def _buffer(data):
-    return memoryview(data.numpy())
-
-
-def move_in(graph, state):
-    """The reverse of move_out."""
-    storages = {}
-    for real, view in graph.reals:
-        if view.storage not in storages:
-            storages[view.storage] = state.tensor(graph.tensors[view.storage].name)
-        real.data = window(storages[view.storage], view)
-    for kernel in graph.kernels:
-        if isinstance(kernel.call, Update):
-            kernel.call.give_state(graph, state)

@@ -31,6 +31,13 @@ def readable(count):
     return f"{count} B"
 
 
+class NotCopied:
+    """What is fitted to one model in this process."""
+
+    def __reduce_ex__(self, protocol):
+        raise TypeError("a fitted model cannot be copied or pickled: take its state_dict(), or terrace.torch.unfit(model) first")
+
+
 def say(line):
     print(line, file=sys.stderr, flush=True)
 
