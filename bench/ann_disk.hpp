@@ -24,7 +24,7 @@ inline Counted fewest_reads(const AnnData& data, const ann::Index& index, double
   const AnnData some = data.some_queries(kTried);
   std::optional<Counted> best;
   for (const std::uint32_t beam : {4U, 8U, 16U}) {
-    const auto one = cheapest(some, index, wanted + kMargin, cost_of_reads, beam);
+    const auto one = cheapest(some, index, wanted + kMargin, cost_of_reads, {8, 32, 64, 128}, beam);
     if (one && (!best || cost_of_reads(*one) < cost_of_reads(*best))) best = one;
   }
   if (!best) throw std::runtime_error("the index on the disk does not reach the recall on " + data.name);
@@ -229,7 +229,7 @@ inline nlohmann::json contest_on_disk(const AnnData& data, std::uint64_t percent
                                          data.name, readable(kProcess)));
   nlohmann::json layouts;
   const DiskIndex ours = quick ? best_layout(data, limit - kProcess, {4}, layouts)
-                               : best_layout(data, limit - kProcess, {0, 8, 4, 2}, layouts);
+                               : best_layout(data, limit - kProcess, {0, 4}, layouts);
   print_head(fmt::format("On a disk, {} in {}% of its memory, recall@10 of 0.95", data.name, percent),
              kDiskColumns);
   DiskContest contest(data, limit);
