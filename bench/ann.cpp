@@ -3,10 +3,11 @@
 // lowest layer on a disk, in half of that memory, within 0.6 ms.
 //
 //   bench/run ann [--quick] [--only memory|disk|sift|optane|promotion|emulated|cost|large|paper|lane]
-//                 [--folder FOLDER] [--count N] [--data KIND] [--links M]
+//                 [--folder FOLDER] [--count N] [--data KIND] [--links M] [--build]
 //
-// FOLDER keeps data, exact neighbours and the rivals' indexes for the next run; N is the number of vectors of
-// `large` and `sift`; KIND is the one data of `optane` and `promotion`, and M the links of the latter.
+// With --build, `disk` and `sift` build what they need and time nothing. FOLDER keeps data, exact neighbours
+// and the rivals' indexes for the next run; N is the number of vectors of `large` and `sift`; KIND is the one
+// data of `optane` and `promotion`, and M the links of the latter.
 #include "ann_cost.hpp"
 #include "ann_disk.hpp"
 #include "ann_lane.hpp"
@@ -25,12 +26,13 @@ struct Request {
   std::size_t count = 0;
   std::string data;
   std::uint32_t links = 16;
+  Stage stage = Stage::contest;
 };
 
 nlohmann::json run_row(const std::string& row, const Request& request) {
   if (row == "memory") return run_memory(request.folder, request.quick);
-  if (row == "disk") return run_disk(request.folder, request.quick);
-  if (row == "sift") return run_sift(request.folder, request.quick, request.count);
+  if (row == "disk") return run_disk(request.folder, request.quick, request.stage);
+  if (row == "sift") return run_sift(request.folder, request.quick, request.count, request.stage);
   if (row == "optane") return run_optane(request.folder, request.quick, request.data);
   if (row == "promotion") return run_promotion(request.folder, request.quick, request.data, request.links);
   if (row == "emulated") return run_emulated(request.folder, request.quick);
@@ -75,6 +77,8 @@ Request parse(int argc, char** argv) {
     };
     if (word == "--quick")
       request.quick = true;
+    else if (word == "--build")
+      request.stage = Stage::build;
     else if (word == "--only")
       request.only = value();
     else if (word == "--folder")
@@ -86,8 +90,9 @@ Request parse(int argc, char** argv) {
     else if (word == "--links")
       request.links = static_cast<std::uint32_t>(std::stoul(value()));
     else
-      throw std::runtime_error("unknown option '" + word +
-                               "': there are --quick, --only, --folder, --count, --data and --links");
+      throw std::runtime_error(
+          "unknown option '" + word +
+          "': there are --quick, --build, --only, --folder, --count, --data and --links");
   }
   return request;
 }

@@ -87,7 +87,7 @@ inline nlohmann::json figure_3_1(const std::filesystem::path& folder, const std:
     const Counted ours = required(cheapest_at(count_grid(data, index), kRecalls[0],
                                               [](const Counted& some) { return some.on_optane(0); }),
                                   data);
-    const SystemPoint system = system_at(count_system(data, kFastShare), kRecalls[0], data.name);
+    const SystemPoint system = system_at(count_system(data, kFastShare), kRecalls[0]).value();
     memory_mode = system.memory_mode / system.all_slow;
     const auto n = static_cast<double>(size);
     hnsw.emplace_back(n, system.distances), fast.emplace_back(n, ours.fast), slow.emplace_back(n, ours.slow);
