@@ -2,12 +2,15 @@
 // Claim: an index of vectors answers at least 1.1 times as many queries as hnswlib in memory, and with its
 // lowest layer on a disk, in half of that memory, within 0.6 ms.
 //
-//   bench/run ann [--quick] [--only memory|disk|sift|optane|cost|large|paper] [--folder FOLDER] [--count N]
+//   bench/run ann [--quick] [--only memory|disk|sift|optane|promotion|emulated|cost|large|paper|lane]
+//                 [--folder FOLDER] [--count N] [--data KIND] [--links M] [--build]
 //
-// FOLDER keeps data, exact neighbours and the rivals' indexes for the next run; N is the number of vectors of
-// `large` and `sift`.
+// With --build, `disk` and `sift` build what they need and time nothing. FOLDER keeps data, exact neighbours
+// and the rivals' indexes for the next run; N is the number of vectors of `large` and `sift`; KIND is the one
+// data of `optane` and `promotion`, and M the links of the latter.
 #include "ann_cost.hpp"
 #include "ann_disk.hpp"
+#include "ann_lane.hpp"
 #include "ann_large.hpp"
 #include "ann_optane.hpp"
 #include "ann_paper.hpp"
@@ -21,18 +24,25 @@ struct Request {
   std::string only;
   std::filesystem::path folder = "/var/tmp/terrace-bench-ann";
   std::size_t count = 0;
+  std::string data;
+  std::uint32_t links = 16;
+  Stage stage = Stage::contest;
 };
 
 nlohmann::json run_row(const std::string& row, const Request& request) {
   if (row == "memory") return run_memory(request.folder, request.quick);
-  if (row == "disk") return run_disk(request.folder, request.quick);
-  if (row == "sift") return run_sift(request.folder, request.quick, request.count);
-  if (row == "optane") return run_optane(request.folder, request.quick);
+  if (row == "disk") return run_disk(request.folder, request.quick, request.stage);
+  if (row == "sift") return run_sift(request.folder, request.quick, request.count, request.stage);
+  if (row == "optane") return run_optane(request.folder, request.quick, request.data);
+  if (row == "promotion") return run_promotion(request.folder, request.quick, request.data, request.links);
+  if (row == "emulated") return run_emulated(request.folder, request.quick);
+  if (row == "lane") return run_lane(request.folder, request.quick);
   if (row == "paper") return run_paper(request.folder, request.quick);
   if (row == "cost") return run_cost(request.folder, request.quick);
   if (row == "large") return run_large(request.folder, request.quick, request.count);
-  throw std::runtime_error("there is no row '" + row +
-                           "': choose memory, disk, sift, optane, cost, large or paper");
+  throw std::runtime_error(
+      "there is no row '" + row +
+      "': choose memory, disk, sift, optane, promotion, emulated, cost, large, paper or lane");
 }
 
 void run(const Request& request) {
@@ -67,15 +77,22 @@ Request parse(int argc, char** argv) {
     };
     if (word == "--quick")
       request.quick = true;
+    else if (word == "--build")
+      request.stage = Stage::build;
     else if (word == "--only")
       request.only = value();
     else if (word == "--folder")
       request.folder = value();
     else if (word == "--count")
       request.count = std::stoul(value());
+    else if (word == "--data")
+      request.data = value();
+    else if (word == "--links")
+      request.links = static_cast<std::uint32_t>(std::stoul(value()));
     else
-      throw std::runtime_error("unknown option '" + word +
-                               "': there are --quick, --only, --folder and --count");
+      throw std::runtime_error(
+          "unknown option '" + word +
+          "': there are --quick, --build, --only, --folder, --count, --data and --links");
   }
   return request;
 }

@@ -2,6 +2,8 @@
 // What a search does, counted: no clock and no load of this computer matters to it.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <ctime>
 #include <optional>
 
@@ -25,16 +27,17 @@ struct Counted {
   }
 };
 
-inline Counted count_search(const AnnData& data, const ann::Index& index, const ann::SearchOptions& options) {
+inline Counted count_search(const AnnData& data, const ann::Index& index, const ann::SearchOptions& options,
+                            std::size_t k = kNeighbours) {
   const auto before = index.statistics();
-  const auto found = index.search(data.queries, kNeighbours, options).value();
+  const auto found = index.search(data.queries, k, options).value();
   const auto after = index.statistics();
   const auto mean = [&](std::uint64_t ann::SearchStatistics::*field) {
     return static_cast<double>(after.*field - before.*field) / static_cast<double>(data.queries.count());
   };
   using All = ann::SearchStatistics;
   return {options,
-          data.recall_of(found),
+          data.recall_of(found, k),
           mean(&All::fast_distances),
           mean(&All::slow_distances),
           mean(&All::guesses),
@@ -76,14 +79,13 @@ inline double guess_share(const AnnData& data, std::size_t code_bytes) {
   return std::min(1.0, guesses / distances);
 }
 
-constexpr std::uint32_t kEf1Ladder[] = {1, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192};
-
-/// The setting of least cost that reaches the recall, if one does. `cost` grows with ef0.
+/// The setting of least cost that reaches the recall, if one does, of so many entry points each. `cost` grows
+/// with ef0.
 template <class Cost>
 std::optional<Counted> cheapest(const AnnData& data, const ann::Index& index, double wanted, Cost cost,
-                                std::uint32_t beam = 1) {
+                                std::initializer_list<std::uint32_t> entries, std::uint32_t beam = 1) {
   std::optional<Counted> best;
-  for (const std::uint32_t ef1 : kEf1Ladder) {
+  for (const std::uint32_t ef1 : entries) {
     for (const std::uint32_t ef0 : kLadder) {
       const Counted one = count_search(data, index, {.ef1 = ef1, .ef0 = ef0, .beam = beam, .ahead = beam});
       if (best && cost(one) >= cost(*best)) break;
@@ -93,6 +95,64 @@ std::optional<Counted> cheapest(const AnnData& data, const ann::Index& index, do
     }
   }
   return best;
+}
+
+/// Settings in the order of what they look at, each a point of recall and cost.
+using Curve = std::vector<Counted>;
+/// As many of them as it takes to reach every recall that is asked for.
+constexpr double kHighestRecall = 0.995;
+
+/// Counts the settings in turn until one reaches the highest recall.
+template <class Settings, class Make>
+Curve count_curve(const AnnData& data, const ann::Index& index, const Settings& settings, Make make,
+                  std::size_t k = kNeighbours) {
+  Curve curve;
+  for (const std::uint32_t ef : settings) {
+    curve.push_back(count_search(data, index, make(ef), k));
+    if (curve.back().recall >= kHighestRecall) break;
+  }
+  return curve;
+}
+
+/// What reaching a recall takes, between the last point below it and the first that has it; none where no
+/// point does.
+inline std::optional<Counted> at_recall(const Curve& curve, double wanted) {
+  const auto next =
+      std::find_if(curve.begin(), curve.end(), [&](const Counted& one) { return one.recall >= wanted; });
+  if (next == curve.end()) return std::nullopt;
+  if (next == curve.begin()) return *next;
+  const Counted &below = *(next - 1), &above = *next;
+  const double share = (wanted - below.recall) / (above.recall - below.recall);
+  const auto mix = [&](double Counted::*field) {
+    return below.*field + share * (above.*field - below.*field);
+  };
+  Counted one = above;
+  one.recall = wanted;
+  for (const auto field : {&Counted::fast, &Counted::slow, &Counted::guesses, &Counted::slow_hops})
+    one.*field = mix(field);
+  return one;
+}
+
+/// The cheapest of several curves at a recall.
+template <class Cost>
+std::optional<Counted> cheapest_at(const std::vector<Curve>& curves, double wanted, Cost cost) {
+  std::optional<Counted> best;
+  for (const Curve& curve : curves) {
+    const auto one = at_recall(curve, wanted);
+    if (one && (!best || cost(*one) < cost(*best))) best = one;
+  }
+  return best;
+}
+
+/// For each number of entry points a curve along ef0.
+inline std::vector<Curve> count_grid(const AnnData& data, const ann::Index& index) {
+  std::vector<Curve> curves;
+  for (const std::uint32_t ef1 : {1U, 4U, 8U, 16U, 24U, 32U, 48U, 64U, 96U, 128U, 192U}) {
+    curves.push_back(
+        count_curve(data, index, std::to_array({10U, 14U, 20U, 28U, 40U, 56U, 80U, 112U, 160U, 256U, 400U}),
+                    [&](std::uint32_t ef0) { return ann::SearchOptions{.ef1 = ef1, .ef0 = ef0}; }));
+  }
+  return curves;
 }
 
 }  // namespace terrace::bench

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "ann/generate.hpp"
+#include "ann/pictures.hpp"
 #include "terrace/ann.hpp"
 
 namespace terrace::bench {
@@ -28,7 +29,9 @@ struct AnnData {
   ann::Neighbours truth;
   ann::Vectors warming = {};  ///< other queries, for caches
 
-  double recall_of(const ann::Neighbours& found) const { return ann::recall(found, truth, kNeighbours); }
+  double recall_of(const ann::Neighbours& found, std::size_t k = kNeighbours) const {
+    return ann::recall(found, truth, k);
+  }
   /// The first of the queries, without the vectors.
   AnnData some_queries(std::size_t most) const {
     const std::size_t count = std::min(most, queries.count());
@@ -42,8 +45,8 @@ struct AnnData {
   }
   std::filesystem::path file(const std::string& what) const { return folder / (name + what); }
   /// Vectors and links of all nodes: what the shares of memory are shares of.
-  Bytes whole() const {
-    return Bytes{vectors.count() * ((vectors.dimension + 2 * ann::BuildOptions{}.links + 1) * sizeof(float))};
+  Bytes whole(std::uint32_t links = ann::BuildOptions{}.links) const {
+    return Bytes{vectors.count() * ((vectors.dimension + 2 * links + 1) * sizeof(float))};
   }
 };
 
@@ -72,27 +75,60 @@ inline AnnData mixed_data(const std::filesystem::path& folder, std::size_t count
   return data;
 }
 
-inline bool has_sift(const std::filesystem::path& folder) {
-  return std::filesystem::exists(folder / "sift.u8bin");
-}
-
-/// SIFT descriptors that bench/data/sift.py made, as many as there are up to `most`.
-inline AnnData sift_data(const std::filesystem::path& folder, std::size_t most) {
-  const auto path = folder / "sift.u8bin", queries = folder / "sift-queries.u8bin";
-  if (!has_sift(folder))
-    throw std::runtime_error(
-        fmt::format("there is no {0}: run bench/data/sift.py {0} {1}", path.native(), queries.native()));
-  AnnData data{
-      "", folder, ann::read_vectors(path, most).value(), ann::read_vectors(queries, 1000).value(), {}};
-  data.name = fmt::format("sift-{}", data.vectors.count());
-  // Of the pictures that gave the vectors, because others gave no more queries.
-  data.warming = {
-      data.vectors.dimension,
-      {data.vectors.values.begin(),
-       data.vectors.values.begin() + std::min<std::ptrdiff_t>(1000 * 128, std::ssize(data.vectors.values))}};
+/// Vectors and queries that are not made here: up to `most` of the one, up to 1000 of the other; further
+/// queries warm caches, else the vectors themselves do.
+inline AnnData given_data(const std::string& kind, const std::filesystem::path& folder, ann::Vectors vectors,
+                          const ann::Vectors& queries) {
+  constexpr std::size_t kQueries = 1000;
+  const auto rows = [](const ann::Vectors& all, std::size_t first, std::size_t count) {
+    const auto begin = all.values.begin() + static_cast<std::ptrdiff_t>(first * all.dimension);
+    return ann::Vectors{all.dimension, {begin, begin + static_cast<std::ptrdiff_t>(count * all.dimension)}};
+  };
+  const std::size_t asked = std::min(kQueries, queries.count());
+  const bool more = queries.count() >= 2 * kQueries;
+  const std::string name = fmt::format("{}-{}", kind, vectors.count());
+  AnnData data{name, folder, std::move(vectors), rows(queries, 0, asked), {}};
+  data.warming =
+      more ? rows(queries, asked, kQueries) : rows(data.vectors, 0, std::min(kQueries, data.vectors.count()));
   ann::write_vectors(data.file("-queries.fbin"), data.queries).value();
   data.truth = kept_truth(data);
   return data;
+}
+
+/// What a recipe of bench/data made, such as sift.u8bin and sift-queries.u8bin, as many as there are up to
+/// `most`.
+inline AnnData recipe_data(const std::filesystem::path& folder, const std::string& kind,
+                           const std::string& ending, std::size_t most) {
+  const auto path = folder / (kind + ending), queries = folder / (kind + "-queries" + ending);
+  if (!std::filesystem::exists(path))
+    throw std::runtime_error(
+        fmt::format("there is no {0}: run bench/data/{2}.py {0} {1}", path.native(), queries.native(), kind));
+  return given_data(kind, folder, ann::read_vectors(path, most).value(), ann::read_vectors(queries).value());
+}
+/// SIFT descriptors of pictures.
+inline AnnData sift_data(const std::filesystem::path& folder, std::size_t most) {
+  return recipe_data(folder, "sift", ".u8bin", most);
+}
+
+/// What is here, or of it the kind that is asked for: generated with and without hubs, real descriptors,
+/// words, pictures by their pixels.
+inline std::vector<AnnData> all_data(const std::filesystem::path& folder, std::size_t count,
+                                     const std::string& kind) {
+  std::vector<AnnData> all;
+  const auto wanted = [&](const char* name) { return kind.empty() || kind == name; };
+  if (wanted("clustered")) all.push_back(mixed_data(folder, count, 0));
+  if (wanted("hubs")) all.push_back(mixed_data(folder, count, 1));
+  if (wanted("sift") && std::filesystem::exists(folder / "sift.u8bin"))
+    all.push_back(sift_data(folder, count));
+  if (wanted("words") && std::filesystem::exists(folder / "words.fbin"))
+    all.push_back(recipe_data(folder, "words", ".fbin", count));
+  if (wanted("fashion-mnist") && std::filesystem::exists(kFashionMnistFolder))
+    all.push_back(given_data("fashion-mnist", folder, ann::fashion_mnist(DataSplit::train).value(),
+                             ann::fashion_mnist(DataSplit::test).value()));
+  if (all.empty())
+    throw std::runtime_error("there is no data '" + kind +
+                             "': choose clustered, hubs, sift, words or fashion-mnist, made by bench/data");
+  return all;
 }
 
 /// Least and mean of what a run of queries took.

@@ -3,6 +3,10 @@
 // hnswlib on swap and mapped, Annoy and faiss mapped, each alone in a group of the same memory.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <future>
+
 #include "ann_contest.hpp"
 #include "ann_counts.hpp"
 #include "ann_spann.hpp"
@@ -24,7 +28,7 @@ inline Counted fewest_reads(const AnnData& data, const ann::Index& index, double
   const AnnData some = data.some_queries(kTried);
   std::optional<Counted> best;
   for (const std::uint32_t beam : {4U, 8U, 16U}) {
-    const auto one = cheapest(some, index, wanted + kMargin, cost_of_reads, beam);
+    const auto one = cheapest(some, index, wanted + kMargin, cost_of_reads, {8, 32, 64, 128}, beam);
     if (one && (!best || cost_of_reads(*one) < cost_of_reads(*best))) best = one;
   }
   if (!best) throw std::runtime_error("the index on the disk does not reach the recall on " + data.name);
@@ -66,8 +70,8 @@ struct DiskIndex {
   }
 };
 
-/// Builds it, unless it is there, and finds how it is searched with the fewest reads.
-inline DiskIndex kept_index(const AnnData& data, Bytes fast, std::uint32_t code_bytes) {
+/// Builds it, unless it is there.
+inline DiskIndex saved_index(const AnnData& data, Bytes fast, std::uint32_t code_bytes) {
   ann::BuildOptions options;
   options.fast = fast;
   options.cache = fast / 4;
@@ -76,11 +80,21 @@ inline DiskIndex kept_index(const AnnData& data, Bytes fast, std::uint32_t code_
       data.file(fmt::format("-{}-{}", fast.count >> 10, code_bytes)), options.cache, code_bytes, 0, {}};
   if (!std::filesystem::exists(one.folder + "/manifest.json"))
     ann::Index::build(data.vectors, options).value().save(one.folder).value();
+  return one;
+}
+
+/// Finds how it is searched with the fewest reads, too.
+inline DiskIndex kept_index(const AnnData& data, Bytes fast, std::uint32_t code_bytes) {
+  DiskIndex one = saved_index(data, fast, code_bytes);
   const ann::Index index =
       ann::Index::open(one.folder, {.placement = ann::Placement::disk, .cache = one.cache}).value();
   one.promoted = index.size().promoted;
   one.setting = fewest_reads(data, index, kRecalls[0]);
   return one;
+}
+
+inline std::uint32_t code_bytes_of(const AnnData& data, std::uint32_t divisor) {
+  return divisor == 0 ? 0 : static_cast<std::uint32_t>(data.vectors.dimension / divisor);
 }
 
 /// Layouts beside one another, by reads of a query; the best of them.
@@ -91,7 +105,7 @@ inline DiskIndex best_layout(const AnnData& data, Bytes fast, std::initializer_l
       "| bytes of a code | promoted | ef1 | ef0 | beam | reads | rounds |");
   std::optional<DiskIndex> best;
   for (const std::uint32_t divisor : divisors) {
-    const auto code_bytes = divisor == 0 ? 0 : static_cast<std::uint32_t>(data.vectors.dimension / divisor);
+    const std::uint32_t code_bytes = code_bytes_of(data, divisor);
     const DiskIndex one = kept_index(data, fast, code_bytes);
     const Counted& setting = one.setting;
     print_line(fmt::format("| {} | {} | {} | {} | {} | {:.1f} | {:.1f} |", code_bytes, one.promoted,
@@ -173,38 +187,52 @@ class DiskContest {
   std::vector<nlohmann::json> others_;
 };
 
-inline void enter_hnswlib(const AnnData& data, DiskContest& contest) {
+inline std::string kept_hnswlib(const AnnData& data) {
   const ann::BuildOptions options;
-  const std::string path = kept_file(data, ".hnsw", [&](const auto& to) {
+  return kept_file(data, ".hnsw", [&](const auto& to) {
     Rival(data.vectors, options.links, options.ef_construction).save(to);
   });
+}
+
+inline void enter_hnswlib(const AnnData& data, DiskContest& contest) {
+  const std::string path = kept_hnswlib(data);
   const std::string ef =
       least_setting(data, "hnswlib", path, {10, 12, 16, 20, 24, 28, 32, 40, 48, 64, 96, 128}, kRecalls[0]);
   contest.enter("hnswlib on swap", {"hnswlib", path, ef}, MemoryGroup::Swap::unlimited);
   contest.enter("hnswlib mapped", {"mapped", path, ef});
 }
 
-/// Those that were made for files.
-inline void enter_mapped([[maybe_unused]] const AnnData& data, [[maybe_unused]] DiskContest& contest) {
+/// Nothing where the rival is not installed.
+inline std::string kept_annoy([[maybe_unused]] const AnnData& data) {
 #if defined(TERRACE_BENCH_ANNOY)
-  const std::string annoy =
-      kept_file(data, ".annoy", [&](const auto& path) { AnnoyContestant::build(data.vectors, path, 20); });
-  contest.enter("Annoy mapped", {"annoy", annoy,
-                                 least_setting(data, "annoy", annoy,
-                                               {500, 1000, 2000, 4000, 8000, 16000, 32000}, kRecalls[0])});
+  return kept_file(data, ".annoy", [&](const auto& path) { AnnoyContestant::build(data.vectors, path, 20); });
 #else
   print_line("Annoy is not installed: r-cran-rcppannoy");
+  return {};
 #endif
+}
+inline std::string kept_faiss([[maybe_unused]] const AnnData& data) {
 #if defined(TERRACE_BENCH_FAISS)
-  const std::string faiss =
-      kept_file(data, ".faiss", [&](const auto& path) { FaissContestant::build(data.vectors, path, 1024); });
-  contest.enter(
-      "faiss IVF mapped",
-      {"faiss", faiss,
-       least_setting(data, "faiss", faiss, {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128}, kRecalls[0])});
+  return kept_file(data, ".faiss",
+                   [&](const auto& path) { FaissContestant::build(data.vectors, path, 1024); });
 #else
   print_line("faiss is not installed: libfaiss-dev");
+  return {};
 #endif
+}
+
+/// Those that were made for files.
+inline void enter_mapped(const AnnData& data, DiskContest& contest) {
+  if (const std::string path = kept_annoy(data); !path.empty()) {
+    const auto nodes =
+        least_setting(data, "annoy", path, {500, 1000, 2000, 4000, 8000, 16000, 32000}, kRecalls[0]);
+    contest.enter("Annoy mapped", {"annoy", path, nodes});
+  }
+  if (const std::string path = kept_faiss(data); !path.empty()) {
+    const auto lists =
+        least_setting(data, "faiss", path, {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128}, kRecalls[0]);
+    contest.enter("faiss IVF mapped", {"faiss", path, lists});
+  }
 }
 
 constexpr const char* kDiskColumns =
@@ -221,15 +249,32 @@ inline void enter_spann(const AnnData& data, Bytes limit, DiskContest& contest) 
 }
 
 enum class Rivals { hnswlib, all };
+/// A contest needs a quiet computer; what it is about can be built before.
+enum class Stage { build, contest };
+
+inline Bytes limit_of(const AnnData& data, std::uint64_t percent) { return data.whole() * percent / 100; }
+
+/// Two at a time: no clock is read meanwhile.
+inline void build_ahead(const std::vector<std::function<void()>>& works) {
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i = next++; i < works.size(); i = next++) works[i]();
+  };
+  auto other = std::async(std::launch::async, work);
+  work();
+  other.get();
+}
 
 inline nlohmann::json contest_on_disk(const AnnData& data, std::uint64_t percent, Rivals rivals, bool quick) {
-  const Bytes limit = data.whole() * percent / 100;
+  const Bytes limit = limit_of(data, percent);
   if (limit < kProcess * 2)
     throw std::runtime_error(fmt::format("{} is too small for this contest: {} of memory are for the process",
                                          data.name, readable(kProcess)));
   nlohmann::json layouts;
-  const DiskIndex ours = quick ? best_layout(data, limit - kProcess, {4}, layouts)
-                               : best_layout(data, limit - kProcess, {0, 8, 4, 2}, layouts);
+  // Beside all rivals, the layout that was best beside few.
+  const DiskIndex ours = quick || rivals == Rivals::all
+                             ? best_layout(data, limit - kProcess, {4}, layouts)
+                             : best_layout(data, limit - kProcess, {0, 4}, layouts);
   print_head(fmt::format("On a disk, {} in {}% of its memory, recall@10 of 0.95", data.name, percent),
              kDiskColumns);
   DiskContest contest(data, limit);
@@ -245,8 +290,18 @@ inline nlohmann::json contest_on_disk(const AnnData& data, std::uint64_t percent
           {"contestants", contest.summary(percent)}};
 }
 
-inline nlohmann::json run_disk(const std::filesystem::path& folder, bool quick) {
+inline nlohmann::json run_disk(const std::filesystem::path& folder, bool quick, Stage stage) {
   const AnnData data = mixed_data(folder, quick ? 100'000 : 200'000, 0);
+  std::vector<std::function<void()>> works{[&] { (void)kept_hnswlib(data); }};
+  for (const std::uint64_t percent : {50U, 30U}) {
+    for (const std::uint32_t divisor :
+         quick ? std::vector<std::uint32_t>{4} : std::vector<std::uint32_t>{0, 4})
+      works.push_back([&data, percent, divisor] {
+        (void)saved_index(data, limit_of(data, percent) - kProcess, code_bytes_of(data, divisor));
+      });
+  }
+  build_ahead(works);
+  if (stage == Stage::build) return {};
   nlohmann::json rows;
   for (const std::uint64_t percent : {50U, 30U})
     rows.push_back(contest_on_disk(data, percent, Rivals::hnswlib, quick));
@@ -254,10 +309,16 @@ inline nlohmann::json run_disk(const std::filesystem::path& folder, bool quick) 
 }
 
 /// `count`: of descriptors; few of them get 90% of their memory, because 17% would not hold a process.
-inline nlohmann::json run_sift(const std::filesystem::path& folder, bool quick, std::size_t count) {
+inline nlohmann::json run_sift(const std::filesystem::path& folder, bool quick, std::size_t count,
+                               Stage stage) {
   const AnnData data = sift_data(folder, count > 0 ? count : quick ? 100'000 : 1'000'000);
-  const bool few = data.whole() * 17 / 100 < kProcess * 2;
-  return contest_on_disk(data, few ? 90 : 17, Rivals::all, quick);
+  const std::uint64_t percent = limit_of(data, 17) < kProcess * 2 ? 90 : 17;
+  build_ahead({[&] { (void)saved_index(data, limit_of(data, percent) - kProcess, code_bytes_of(data, 4)); },
+               [&] { (void)kept_hnswlib(data); }, [&] { (void)kept_annoy(data); },
+               [&] { (void)kept_faiss(data); }});
+  if (has_spann()) Spann{data};
+  if (stage == Stage::build) return {};
+  return contest_on_disk(data, percent, Rivals::all, quick);
 }
 
 }  // namespace terrace::bench

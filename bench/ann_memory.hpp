@@ -2,6 +2,8 @@
 // Row `memory`: one thread, everything in memory, beside hnswlib at equal recall.
 #pragma once
 
+#include <optional>
+
 #include "ann_data.hpp"
 #include "ann_rival.hpp"
 #include "report.hpp"
@@ -9,16 +11,16 @@
 namespace terrace::bench {
 
 constexpr double kRecalls[] = {0.95, 0.99};
-constexpr std::uint32_t kLadder[] = {10, 12, 14, 16, 18, 20, 22, 24,  26,  28,  30,  32,  36,  40,
-                                     44, 48, 56, 64, 72, 80, 96, 112, 128, 160, 200, 256, 320, 400};
+constexpr std::uint32_t kLadder[] = {10, 12, 14, 16, 18, 20,  22,  24,  26,  28,  30,  32,  36,  40,  44,  48,
+                                     56, 64, 72, 80, 96, 112, 128, 160, 200, 256, 320, 400, 560, 800, 1200};
 
-/// The first rung of the ladder that reaches the recall.
+/// The first rung of the ladder that reaches the recall, if one does.
 template <class Search>
-std::uint32_t ef_for(const AnnData& data, double wanted, Search search) {
+std::optional<std::uint32_t> ef_for(const AnnData& data, double wanted, Search search) {
   for (const std::uint32_t ef : kLadder) {
     if (data.recall_of(search(ef)) >= wanted) return ef;
   }
-  throw std::runtime_error(fmt::format("no ef reaches a recall of {} on {}", wanted, data.name));
+  return std::nullopt;
 }
 
 inline nlohmann::json compare_in_memory(const AnnData& data, int rounds) {
@@ -36,7 +38,15 @@ inline nlohmann::json compare_in_memory(const AnnData& data, int rounds) {
   const auto theirs = [&](std::uint32_t ef) { return rival.search(data.queries, kNeighbours, ef); };
   nlohmann::json rows;
   for (const double wanted : kRecalls) {
-    const std::uint32_t our_ef = ef_for(data, wanted, ours), rival_ef = ef_for(data, wanted, theirs);
+    const auto our_rung = ef_for(data, wanted, ours), rival_rung = ef_for(data, wanted, theirs);
+    if (!our_rung || !rival_rung) {
+      print_line(fmt::format("{}: a recall of {} is not reached by {}", data.name, wanted,
+                             our_rung     ? "hnswlib"
+                             : rival_rung ? "Terrace"
+                                          : "either"));
+      continue;
+    }
+    const std::uint32_t our_ef = *our_rung, rival_ef = *rival_rung;
     std::vector<double> ratios, our_times;
     for (int round = 0; round < rounds; ++round) {
       began = Timer::now();
@@ -53,8 +63,9 @@ inline nlohmann::json compare_in_memory(const AnnData& data, int rounds) {
                     {"our_us", median(our_times)},
                     {"ratio", median(ratios)},
                     {"spread", spread(ratios)}});
-    print_line(fmt::format("| {} | {} | {} | {} | {:.1f} | {:.2f} | {:.2f} |", data.name, wanted, our_ef,
-                           rival_ef, median(our_times), median(ratios), rival_build / our_build));
+    print_line(fmt::format("| {} | {} | {} | {} | {:.1f} | {:.2f} ({:.2f} to {:.2f}) | {:.2f} |", data.name,
+                           wanted, our_ef, rival_ef, median(our_times), median(ratios), quantile(ratios, 0),
+                           quantile(ratios, 1), rival_build / our_build));
   }
   return {{"data", data.name}, {"build_ratio", rival_build / our_build}, {"searches", rows}};
 }

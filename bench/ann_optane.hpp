@@ -5,6 +5,7 @@
 // served, or behind a cache that hardware manages.
 #pragma once
 
+#include <future>
 #include <list>
 #include <unordered_map>
 
@@ -91,108 +92,172 @@ class RecordCache {
   std::unordered_map<std::uint32_t, std::list<std::uint32_t>::iterator> where_;
 };
 
-struct SystemTimes {
-  std::uint32_t ef = 0;
-  double distances = 0;
+/// One setting of HNSW, with its times where the system decides what is in fast memory.
+struct SystemPoint {
+  double recall = 0, distances = 0;
   Seconds all_slow{0}, first_touch{0}, memory_mode{0};
 };
 
-/// Mean times of HNSW's queries with `share` of its records in fast memory.
-inline SystemTimes by_system(const AnnData& data, TracedHnsw& hnsw, double wanted, double share) {
+/// Mean times of HNSW's queries by ef, with `share` of its records in fast memory.
+inline std::vector<SystemPoint> count_system(const AnnData& data, double share) {
+  TracedHnsw hnsw(data);
   const auto times = ann::kOptaneTimes;
-  SystemTimes result;
-  const auto none = [](std::uint32_t) {};
-  result.ef = ef_for(data, wanted, [&](std::uint32_t ef) {
-    ann::Neighbours found;
-    for (std::size_t i = 0; i < data.queries.count(); ++i)
-      found.push_back(hnsw.search(data.queries[i], ef, none));
-    return found;
-  });
   const auto first = static_cast<std::uint32_t>(share * static_cast<double>(data.vectors.count()));
   RecordCache cache(first);
-  std::uint64_t all = 0, touched_first = 0, hits = 0;
-  for (std::size_t i = 0; i < data.warming.count(); ++i)
-    hnsw.search(data.warming[i], result.ef, [&](std::uint32_t row) { cache.hit(row); });
-  for (std::size_t i = 0; i < data.queries.count(); ++i) {
-    hnsw.search(data.queries[i], result.ef, [&](std::uint32_t row) {
-      const bool hit = cache.hit(row);
-      ++all, touched_first += row < first, hits += hit;
-    });
+  std::vector<SystemPoint> points;
+  for (const std::uint32_t ef : kLadder) {
+    std::uint64_t all = 0, touched_first = 0, hits = 0;
+    for (std::size_t i = 0; i < data.warming.count(); ++i)
+      hnsw.search(data.warming[i], ef, [&](std::uint32_t row) { cache.hit(row); });
+    ann::Neighbours found;
+    for (std::size_t i = 0; i < data.queries.count(); ++i) {
+      found.push_back(hnsw.search(data.queries[i], ef, [&](std::uint32_t row) {
+        const bool hit = cache.hit(row);
+        ++all, touched_first += row < first, hits += hit;
+      }));
+    }
+    const auto count = static_cast<double>(data.queries.count());
+    const auto mean = [&](std::uint64_t fast) {
+      return times.predict(static_cast<double>(fast) / count, static_cast<double>(all - fast) / count);
+    };
+    points.push_back(
+        {data.recall_of(found), static_cast<double>(all) / count, mean(0), mean(touched_first), mean(hits)});
+    if (points.back().recall >= kHighestRecall) break;
   }
-  const auto count = static_cast<double>(data.queries.count());
-  const auto mean = [&](std::uint64_t fast) {
-    return times.predict(static_cast<double>(fast) / count, static_cast<double>(all - fast) / count);
+  return points;
+}
+
+/// Between two settings, as at_recall() has it.
+inline std::optional<SystemPoint> system_at(const std::vector<SystemPoint>& points, double wanted) {
+  const auto next =
+      std::find_if(points.begin(), points.end(), [&](const auto& one) { return one.recall >= wanted; });
+  if (next == points.end()) return std::nullopt;
+  if (next == points.begin()) return *next;
+  const SystemPoint &below = *(next - 1), &above = *next;
+  const double share = (wanted - below.recall) / (above.recall - below.recall);
+  const auto mix = [&](auto SystemPoint::*field) {
+    return below.*field + share * (above.*field - below.*field);
   };
-  result.distances = static_cast<double>(all) / count;
-  result.all_slow = mean(0);
-  result.first_touch = mean(touched_first);
-  result.memory_mode = mean(hits);
-  return result;
+  return SystemPoint{wanted, mix(&SystemPoint::distances), mix(&SystemPoint::all_slow),
+                     mix(&SystemPoint::first_touch), mix(&SystemPoint::memory_mode)};
 }
 
 /// The paper's share of promoted nodes.
 constexpr double kFastShare = 0.17;
 
-inline ann::Index build_promoted(const AnnData& data, ann::Promotion promotion, std::uint32_t code_bytes) {
+inline ann::Index build_promoted(const AnnData& data, ann::Promotion promotion, std::uint32_t code_bytes = 0,
+                                 std::uint32_t links = 16) {
   ann::BuildOptions options;
-  options.fast = Bytes{static_cast<std::uint64_t>(kFastShare * static_cast<double>(data.whole().count))};
+  options.links = links;
+  if (links > 16) options.ef_construction = 200;
+  options.fast = Bytes{static_cast<std::uint64_t>(kFastShare * static_cast<double>(data.whole(links).count))};
   options.promotion = promotion;
   options.code_bytes = code_bytes;
   return ann::Index::build(data.vectors, options).value();
 }
 
-inline Counted cheapest_on_optane(const AnnData& data, const ann::Index& index, double wanted,
-                                  double guess = 1) {
-  const auto one = cheapest(data, index, wanted, [&](const Counted& some) { return some.on_optane(guess); });
+/// Both at once: counts do not depend on what else the processor does.
+template <class First, class Second>
+auto beside(First first, Second second) {
+  auto other = std::async(std::launch::async, first);
+  auto mine = second();
+  return std::pair(other.get(), std::move(mine));
+}
+
+inline Counted required(std::optional<Counted> one, const AnnData& data) {
   if (!one) throw std::runtime_error("an index does not reach the recall on " + data.name);
   return *one;
 }
 
 inline nlohmann::json count_on_optane(const AnnData& data) {
-  const auto dimension = static_cast<std::uint32_t>(data.vectors.dimension);
-  const ann::Index by_degree = build_promoted(data, ann::Promotion::degree, 0),
-                   at_random = build_promoted(data, ann::Promotion::random, 0),
-                   with_codes = build_promoted(data, ann::Promotion::degree, dimension / 8);
-  const double guess = guess_share(data, dimension / 8);
-  TracedHnsw hnsw(data);
+  const auto code_bytes = static_cast<std::uint32_t>(data.vectors.dimension / 8);
+  const auto grid_of = [&](std::uint32_t bytes) {
+    return [&data, bytes] { return count_grid(data, build_promoted(data, ann::Promotion::degree, bytes)); };
+  };
+  const auto [grids, system] = beside([&] { return std::pair(grid_of(0)(), grid_of(code_bytes)()); },
+                                      [&] { return count_system(data, kFastShare); });
+  const double guess = guess_share(data, code_bytes);
+  const auto cost = [&](const Counted& some) { return some.on_optane(guess); };
   nlohmann::json rows;
   for (const double wanted : {0.95, 0.99, 0.995}) {
-    const Counted degree = cheapest_on_optane(data, by_degree, wanted),
-                  random = cheapest_on_optane(data, at_random, wanted),
-                  codes = cheapest_on_optane(data, with_codes, wanted, guess);
-    const SystemTimes system = by_system(data, hnsw, wanted, kFastShare);
-    const auto over = [&](const Counted& ours) {
-      const Seconds time = ours.on_optane(guess);
-      return nlohmann::json{{"us", time.count() * 1e6},
-                            {"fast", ours.fast},
-                            {"guesses", ours.guesses},
-                            {"slow", ours.slow},
-                            {"ef1", ours.options.ef1},
-                            {"ef0", ours.options.ef0},
-                            {"over_memory_mode", system.memory_mode / time},
-                            {"over_first_touch", system.first_touch / time},
-                            {"over_all_slow", system.all_slow / time}};
-    };
-    const double by_chance = random.on_optane(guess) / degree.on_optane(guess);
-    rows.push_back({{"recall", wanted},
-                    {"hnsw_distances", system.distances},
-                    {"hnsw_memory_mode_us", system.memory_mode.count() * 1e6},
-                    {"hnsw_first_touch_us", system.first_touch.count() * 1e6},
-                    {"hnsw_all_slow_us", system.all_slow.count() * 1e6},
-                    {"hm_ann", over(degree)},
-                    {"with_codes", over(codes)},
-                    {"over_random_promotion", by_chance}});
-    for (const auto& [name, ours] : {std::pair("HM-ANN", degree), std::pair("with codes", codes)}) {
-      const auto row = over(ours);
-      print_line(fmt::format(
-          "| {} | {} | {} | {:.0f} | {:.0f} + {:.0f} + {:.0f} | {:.1f} | {:.2f} | {:.2f} | {:.2f} | {} |",
-          data.name, wanted, name, system.distances, ours.fast, ours.guesses, ours.slow,
-          row["us"].get<double>(), row["over_memory_mode"].get<double>(),
-          row["over_first_touch"].get<double>(), row["over_all_slow"].get<double>(),
-          ours.guesses > 0 ? std::string() : fmt::format("{:.2f}", by_chance)));
+    const auto reached = system_at(system, wanted);
+    if (!reached) {
+      print_line(fmt::format("{}: HNSW does not reach a recall of {}", data.name, wanted));
+      continue;
     }
+    const SystemPoint& hnsw = *reached;
+    nlohmann::json row{{"recall", wanted},
+                       {"hnsw_distances", hnsw.distances},
+                       {"hnsw_memory_mode_us", hnsw.memory_mode.count() * 1e6},
+                       {"hnsw_first_touch_us", hnsw.first_touch.count() * 1e6},
+                       {"hnsw_all_slow_us", hnsw.all_slow.count() * 1e6}};
+    for (const auto& [name, grid] :
+         {std::pair("HM-ANN", &grids.first), std::pair("with codes", &grids.second)}) {
+      const auto best = cheapest_at(*grid, wanted, cost);
+      if (!best) {
+        print_line(fmt::format("{}: {} does not reach a recall of {}", data.name, name, wanted));
+        continue;
+      }
+      const Counted& ours = *best;
+      const Seconds time = cost(ours);
+      row[name] = {{"us", time.count() * 1e6},
+                   {"fast", ours.fast},
+                   {"guesses", ours.guesses},
+                   {"slow", ours.slow},
+                   {"ef1", ours.options.ef1},
+                   {"ef0", ours.options.ef0},
+                   {"over_memory_mode", hnsw.memory_mode / time},
+                   {"over_first_touch", hnsw.first_touch / time},
+                   {"over_all_slow", hnsw.all_slow / time}};
+      print_line(fmt::format(
+          "| {} | {} | {} | {:.0f} | {:.0f} + {:.0f} + {:.0f} | {:.1f} | {:.2f} | {:.2f} | {:.2f} |",
+          data.name, wanted, name, hnsw.distances, ours.fast, ours.guesses, ours.slow, time.count() * 1e6,
+          hnsw.memory_mode / time, hnsw.first_touch / time, hnsw.all_slow / time));
+    }
+    rows.push_back(row);
   }
   return {{"data", data.name}, {"guess_over_distance", guess}, {"searches", rows}};
+}
+
+/// Figure 3.3: nodes promoted by degree against as many chosen at random, searched alike in one of three
+/// ways: each at its best; the paper's efL0 of 2 with the nearest one asked for; and Algorithm 3's list as
+/// long as that of its entry points.
+inline nlohmann::json compare_promotions(const AnnData& data, std::uint32_t links) {
+  struct Ways {
+    std::vector<Curve> best;
+    Curve narrow, equal;
+  };
+  const auto count = [&](ann::Promotion promotion) {
+    return [&data, promotion, links] {
+      const ann::Index index = build_promoted(data, promotion, 0, links);
+      const auto ladder =
+          std::to_array({10U, 14U, 20U, 28U, 40U, 56U, 80U, 112U, 160U, 224U, 320U, 448U, 640U, 1000U});
+      return Ways{count_grid(data, index),
+                  count_curve(
+                      data, index,
+                      std::to_array({1U, 2U, 4U, 8U, 12U, 16U, 24U, 32U, 48U, 64U, 96U, 128U, 192U, 256U,
+                                     384U, 512U, 768U, 1000U}),
+                      [](std::uint32_t ef1) { return ann::SearchOptions{.ef1 = ef1, .ef0 = 2}; }, 1),
+                  count_curve(data, index, ladder,
+                              [](std::uint32_t ef) { return ann::SearchOptions{.ef1 = ef, .ef0 = ef}; })};
+    };
+  };
+  const auto [degree, random] = beside(count(ann::Promotion::degree), count(ann::Promotion::random));
+  const auto cost = [](const Counted& some) { return some.on_optane(0); };
+  const auto ratio = [&](const std::optional<Counted>& ours, const std::optional<Counted>& theirs) {
+    if (!ours) return std::string(theirs ? "only random" : "neither");
+    return theirs ? fmt::format("{:.2f}", cost(*theirs) / cost(*ours)) : std::string("only degree");
+  };
+  nlohmann::json rows;
+  for (const double wanted : {0.95, 0.99, 0.995}) {
+    const std::string best = ratio(cheapest_at(degree.best, wanted, cost),
+                                   cheapest_at(random.best, wanted, cost)),
+                      narrow = ratio(at_recall(degree.narrow, wanted), at_recall(random.narrow, wanted)),
+                      equal = ratio(at_recall(degree.equal, wanted), at_recall(random.equal, wanted));
+    rows.push_back({{"recall", wanted}, {"best", best}, {"ef0_2_top_1", narrow}, {"ef0_as_ef1", equal}});
+    print_line(fmt::format("| {} | {} | {} | {} | {} | {} |", data.name, links, wanted, best, narrow, equal));
+  }
+  return {{"data", data.name}, {"links", links}, {"searches", rows}};
 }
 
 /// By the clock: the same index with its lowest layer in ordinary and in emulated memory, with and without
@@ -211,8 +276,12 @@ inline nlohmann::json time_on_emulated(const AnnData& data) {
                                            (data.whole().count >> 20) + 16))
                          .value();
   const ann::Index hnsw = ann::Index::build(data.vectors, plain, other.get()).value();
-  const Counted ours = cheapest_on_optane(data, slow, kRecalls[0]);
-  const auto theirs = cheapest(data, hnsw, kRecalls[0], [](const Counted& some) { return some.distances(); });
+  const Counted ours =
+      required(cheapest(data, slow, kRecalls[0], [](const Counted& some) { return some.on_optane(0); },
+                        {1, 8, 16, 32, 64}),
+               data);
+  const auto theirs =
+      cheapest(data, hnsw, kRecalls[0], [](const Counted& some) { return some.distances(); }, {1});
   if (!theirs) throw std::runtime_error("HNSW does not reach the recall on " + data.name);
   struct Step {
     const char* name;
@@ -251,17 +320,30 @@ inline nlohmann::json time_on_emulated(const AnnData& data) {
   return rows;
 }
 
-inline nlohmann::json run_optane(const std::filesystem::path& folder, bool quick) {
-  const std::size_t count = quick ? 20'000 : 100'000;
-  std::vector<AnnData> all{mixed_data(folder, count, 0), mixed_data(folder, count, 1)};
-  if (has_sift(folder)) all.push_back(sift_data(folder, count));
+inline nlohmann::json run_optane(const std::filesystem::path& folder, bool quick, const std::string& kind) {
+  const std::vector<AnnData> all = all_data(folder, quick ? 20'000 : 200'000, kind);
   print_head(
       "Counted, at 183 and 421 ns a distance, 17% of memory is fast",
       "| data | recall@10 | ours | HNSW's distances | fast + guesses + slow | our us | over memory mode | "
-      "over first-touch | over all slow | degree over random |");
+      "over first-touch | over all slow |");
   nlohmann::json rows;
   for (const AnnData& data : all) rows.push_back(count_on_optane(data));
-  return {{"counted", rows}, {"emulated", time_on_emulated(all[0])}};
+  return rows;
+}
+
+inline nlohmann::json run_emulated(const std::filesystem::path& folder, bool quick) {
+  return time_on_emulated(mixed_data(folder, quick ? 20'000 : 200'000, 0));
+}
+
+/// `links`: M; the paper's graph of a billion vectors has 48.
+inline nlohmann::json run_promotion(const std::filesystem::path& folder, bool quick, const std::string& kind,
+                                    std::uint32_t links) {
+  const std::vector<AnnData> all = all_data(folder, quick ? 20'000 : 100'000, kind);
+  print_head("Degree over random, counted at 183 and 421 ns a distance (Fig. 3.3: 1.8, 4.3, 3.9)",
+             "| data | M | recall | each at its best | efL0 = 2, top-1 | efL0 = efL1 |");
+  nlohmann::json rows;
+  for (const AnnData& data : all) rows.push_back(compare_promotions(data, links));
+  return rows;
 }
 
 }  // namespace terrace::bench

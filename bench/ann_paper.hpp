@@ -83,10 +83,11 @@ inline nlohmann::json figure_3_1(const std::filesystem::path& folder, const std:
   double memory_mode = 0;
   for (const std::size_t size : sizes) {
     const AnnData data = mixed_data(folder, size, 0);
-    const ann::Index index = build_promoted(data, ann::Promotion::degree, 0);
-    const Counted ours = cheapest_on_optane(data, index, kRecalls[0]);
-    TracedHnsw traced(data);
-    const SystemTimes system = by_system(data, traced, kRecalls[0], kFastShare);
+    const ann::Index index = build_promoted(data, ann::Promotion::degree);
+    const Counted ours = required(cheapest_at(count_grid(data, index), kRecalls[0],
+                                              [](const Counted& some) { return some.on_optane(0); }),
+                                  data);
+    const SystemPoint system = system_at(count_system(data, kFastShare), kRecalls[0]).value();
     memory_mode = system.memory_mode / system.all_slow;
     const auto n = static_cast<double>(size);
     hnsw.emplace_back(n, system.distances), fast.emplace_back(n, ours.fast), slow.emplace_back(n, ours.slow);
@@ -115,7 +116,7 @@ inline nlohmann::json run_paper(const std::filesystem::path& folder, bool quick)
   const std::vector<std::size_t> sizes = quick ? std::vector<std::size_t>{5'000, 10'000, 20'000}
                                                : std::vector<std::size_t>{25'000, 50'000, 100'000, 200'000};
   nlohmann::json rows{{"table_3_1", table_3_1()}};
-  rows["figure_3_7"] = figure_3_7(data, build_promoted(data, ann::Promotion::degree, 0));
+  rows["figure_3_7"] = figure_3_7(data, build_promoted(data, ann::Promotion::degree));
   rows["billion"] = figure_3_1(folder, sizes);
   return rows;
 }

@@ -56,8 +56,10 @@ using Neighbours = std::vector<std::vector<Neighbour>>;
 inline constexpr std::size_t kMostDimensions = 65536;
 
 /// Reads the format that the path's ending names: fvecs, bvecs, fbin, u8bin, npy (two dimensions, C order,
-/// `<f4` or `|u1`). Fails with one sentence where the file is missing, damaged, empty of dimensions, or holds
-/// what is no finite number; throws EnvironmentError where the disk fails. `most`: no more rows than that.
+/// `<f4` or `|u1`), and, where the HDF5 library is installed, hdf5 as ann-benchmarks has it: `train`, or the
+/// matrix that a colon and its name behind the ending choose (`glove.hdf5:test`). Fails with one sentence
+/// where the file is missing, damaged, empty of dimensions, or holds what is no finite number; throws
+/// EnvironmentError where the disk fails. `most`: no more rows than that.
 Result<Vectors> read_vectors(const std::filesystem::path& path, std::size_t most = SIZE_MAX);
 
 /// Writes fvecs, fbin or npy, by the path's ending. Fails and throws as replacing a file does.

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <vector>
 
@@ -38,6 +39,19 @@ struct HugeAllocator {
     return std::align_val_t{bytes >= kPage ? kPage : kLine};
   }
 };
+
+/// Has memory that was filled already lie in huge pages, as far as the system can.
+inline void make_huge(const void* memory, std::size_t bytes) {
+  constexpr std::uintptr_t kPage = HugeAllocator<char>::kPage;
+  const auto first = (reinterpret_cast<std::uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+  const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / kPage * kPage;
+  if (first >= end) return;
+  void* const start = reinterpret_cast<void*>(first);
+  madvise(start, end - first, MADV_HUGEPAGE);
+  // MADV_COLLAPSE came with Linux 6.1 and is not in every header; older systems refuse the number.
+  constexpr int kCollapse = 25;
+  madvise(start, end - first, kCollapse);
+}
 
 template <class T>
 using HugeVector = std::vector<T, HugeAllocator<T>>;

@@ -39,6 +39,7 @@ Result<Index> Index::build(Vectors vectors, const BuildOptions& options, Tier* s
   if (vectors.count() >= kNoLink) return refuse(fmt::format("an index holds fewer than {} vectors", kNoLink));
   normalise(vectors.values, vectors.dimension, options.metric);
   Distinct distinct = keep_distinct(vectors);
+  make_huge(vectors.values.data(), vectors.values.size() * sizeof(float));
   const Rows rows{vectors.values.data(), vectors.dimension,
                   vectors.count(),       distance_function(options.metric),
                   distinct.ids.data(),   options.metric};

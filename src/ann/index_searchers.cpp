@@ -27,7 +27,8 @@ Index::Impl::Borrowed Index::Impl::borrow() {
 
 std::unique_ptr<Searcher> Index::Impl::open_searcher() {
   std::vector<std::unique_ptr<Walk>> walks;
-  for (unsigned i = 0; i < threads; ++i) walks.push_back(std::make_unique<Walk>(fast, open_slow_part()));
+  for (unsigned i = 0; i < threads; ++i)
+    walks.push_back(std::make_unique<Walk>(fast, layout, open_slow_part()));
   return std::make_unique<Searcher>(fast, std::move(walks));
 }
 

@@ -17,8 +17,9 @@ LayerBuilder::LayerBuilder(const Rows& rows, const std::vector<std::uint32_t>& o
       visited_(layers.empty() ? 0 : layers.front().nodes) {
   for (const BuiltLayer& size : layers) {
     check(size.links <= 0xFFFF, "a node has at most 65535 links");
-    layers_.push_back(
-        {size, HugeVector<Link>(size.nodes * size.links), std::vector<std::uint16_t>(size.nodes)});
+    fresh_.resize(std::max<std::size_t>(fresh_.size(), size.links));
+    layers_.push_back({size, HugeVector<std::uint32_t>(size.nodes * size.links, kNoLink),
+                       HugeVector<float>(size.nodes * size.links), std::vector<std::uint16_t>(size.nodes)});
   }
 }
 
@@ -42,15 +43,14 @@ void LayerBuilder::insert(std::uint32_t node) {
 void LayerBuilder::descend(const float* query, const Layer& layer, Link& nearest) {
   for (bool nearer = true; nearer;) {
     nearer = false;
-    const Link* links = layer.links.data() + std::size_t{nearest.node} * layer.size.links;
+    const std::uint32_t* links = layer.links.data() + layer.place(nearest.node);
     const std::size_t count = layer.counts[nearest.node];
-    for (std::size_t i = 0; i < count; ++i) prefetch_start(vector_of(links[i].node));
+    for (std::size_t i = 0; i < count; ++i) prefetch_start(vector_of(links[i]));
     for (std::size_t i = 0; i < count; ++i) {
-      const float here = distance(query, links[i].node);
-      if (here < nearest.distance || (here == nearest.distance && links[i].node < nearest.node)) {
-        nearest = {links[i].node, here};
-        nearer = true;
-      }
+      const Link one{links[i], distance(query, links[i])};
+      if (!one.nearer_than(nearest)) continue;
+      nearest = one;
+      nearer = true;
     }
   }
 }
@@ -64,15 +64,20 @@ void LayerBuilder::search(const float* query, const Layer& layer, Link entry) {
 }
 
 void LayerBuilder::expand(const float* query, const Layer& layer, std::uint32_t node) {
-  const Link* links = layer.links.data() + std::size_t{node} * layer.size.links;
-  fresh_.clear();
+  const std::uint32_t* links = layer.links.data() + layer.place(node);
+  const std::size_t width = layer.size.links, bytes = rows_.dimension * sizeof(float);
+  // Whether a node is new changes from link to link too often for a branch.
+  std::size_t count = 0;
   for (std::size_t i = 0; i < layer.counts[node]; ++i) {
-    if (visited_.meet(links[i].node)) fresh_.push_back(links[i].node);
+    fresh_[count] = links[i];
+    count += visited_.meet(links[i]) ? 1 : 0;
   }
-  const std::size_t bytes = rows_.dimension * sizeof(float);
-  for (std::size_t i = 0; i < std::min(kLookAhead, fresh_.size()); ++i) prefetch(vector_of(fresh_[i]), bytes);
-  for (std::size_t i = 0; i < fresh_.size(); ++i) {
-    if (i + kLookAhead < fresh_.size()) prefetch(vector_of(fresh_[i + kLookAhead]), bytes);
+  // Unless something nearer is found now, this is the next step.
+  if (const Candidate* next = pool_.next())
+    prefetch(layer.links.data() + layer.place(next->id), width * sizeof *links);
+  for (std::size_t i = 0; i < std::min(kLookAhead, count); ++i) prefetch(vector_of(fresh_[i]), bytes);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kLookAhead < count) prefetch(vector_of(fresh_[i + kLookAhead]), bytes);
     const float here = distance(query, fresh_[i]);
     if (pool_.may_keep(here)) pool_.insert({here, fresh_[i]});
   }
@@ -87,34 +92,42 @@ void LayerBuilder::connect(Layer& layer, std::uint32_t node) {
   chosen_.clear();
   for (const Candidate& one : pool_.held()) chosen_.push_back({one.id, one.distance});
   choose(chosen_, layer.size.chosen);
-  std::copy(chosen_.begin(), chosen_.end(),
-            layer.links.begin() + static_cast<std::ptrdiff_t>(std::size_t{node} * layer.size.links));
-  layer.counts[node] = static_cast<std::uint16_t>(chosen_.size());
+  write_links(layer, node, chosen_);
   for (const Link& one : chosen_) add_link(layer, one.node, {node, one.distance});
 }
 
 void LayerBuilder::add_link(Layer& layer, std::uint32_t from, Link link) {
-  Link* links = layer.links.data() + std::size_t{from} * layer.size.links;
+  const std::size_t at = layer.place(from);
   std::uint16_t& count = layer.counts[from];
   if (count < layer.size.links) {
-    links[count++] = link;
+    layer.links[at + count] = link.node;
+    layer.distances[at + count] = link.distance;
+    ++count;
     return;
   }
-  shrunk_.assign(links, links + count);
-  shrunk_.push_back(link);
+  shrunk_.assign(1, link);
+  for (std::size_t i = at; i < at + count; ++i) shrunk_.push_back({layer.links[i], layer.distances[i]});
   sort_links(shrunk_);
   choose(shrunk_, layer.size.links);
-  std::copy(shrunk_.begin(), shrunk_.end(), links);
-  count = static_cast<std::uint16_t>(shrunk_.size());
+  write_links(layer, from, shrunk_);
+}
+
+void LayerBuilder::write_links(Layer& layer, std::uint32_t node, const std::vector<Link>& links) {
+  const std::size_t at = layer.place(node);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    layer.links[at + i] = links[i].node;
+    layer.distances[at + i] = links[i].distance;
+  }
+  layer.counts[node] = static_cast<std::uint16_t>(links.size());
 }
 
 std::vector<std::vector<std::uint32_t>> LayerBuilder::take_links() {
   std::vector<std::vector<std::uint32_t>> all;
   for (Layer& layer : layers_) {
     std::vector<std::uint32_t> links(layer.links.size(), kNoLink);
-    for (std::size_t node = 0; node < layer.counts.size(); ++node) {
-      const std::size_t at = node * layer.size.links;
-      for (std::size_t i = 0; i < layer.counts[node]; ++i) links[at + i] = layer.links[at + i].node;
+    for (std::uint32_t node = 0; node < layer.counts.size(); ++node) {
+      const auto from = layer.links.begin() + static_cast<std::ptrdiff_t>(layer.place(node));
+      std::copy_n(from, layer.counts[node], links.begin() + static_cast<std::ptrdiff_t>(layer.place(node)));
     }
     connect_all({layer.size.nodes, layer.size.links}, links, rows_, order_);
     all.push_back(std::move(links));

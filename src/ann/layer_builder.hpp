@@ -33,8 +33,11 @@ class LayerBuilder {
  private:
   struct Layer {
     BuiltLayer size;
-    HugeVector<Link> links;  // nodes x size.links, the distance beside each, for shrinking
+    HugeVector<std::uint32_t> links;  // nodes x size.links
+    HugeVector<float> distances;      // of each link, which shrinking needs and walking does not
     std::vector<std::uint16_t> counts;
+
+    std::size_t place(std::uint32_t node) const { return std::size_t{node} * size.links; }
   };
 
   const float* vector_of(std::uint32_t node) const { return rows_.row(order_[node]); }
@@ -47,6 +50,7 @@ class LayerBuilder {
   void choose(std::vector<Link>& sorted, std::size_t most);
   void connect(Layer& layer, std::uint32_t node);
   void add_link(Layer& layer, std::uint32_t from, Link link);
+  static void write_links(Layer& layer, std::uint32_t node, const std::vector<Link>& links);
 
   const Rows rows_;
   const std::vector<std::uint32_t>& order_;

@@ -69,7 +69,6 @@ Bytes SlowLayout::total() const {
   return start + (unit_.count > 0 ? in_units(records, record_bytes(), unit_) : stride() * records);
 }
 
-/// From one record to the next, where there are no units.
 Bytes SlowLayout::stride() const {
   const bool lines = list_bytes() % kLine == Bytes{0} && id_at() % kLine == Bytes{0};
   return lines ? round_up(record_bytes(), kLine) : record_bytes();

@@ -61,10 +61,12 @@ class SlowLayout {
   Bytes total() const;
   /// Where the node's links begin, which is where its record does if it has one. pre: node < nodes()
   std::uint64_t place(std::uint32_t node) const;
-
- private:
+  /// Where the records of nodes that are not promoted begin.
+  std::uint64_t records_at() const { return records_at_; }
+  /// From one record to the next, where there are no units.
   Bytes stride() const;
 
+ private:
   std::uint32_t links_ = 0;
   std::size_t dimension_ = 0;
   std::uint64_t nodes_ = 0, promoted_ = 0;

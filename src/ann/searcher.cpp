@@ -147,7 +147,7 @@ SearchCounts Searcher::counts() const {
 SlowCounts Searcher::slow_counts() const {
   SlowCounts sum;
   for (const auto& walk : walks_) {
-    const SlowCounts& one = walk->slow_counts();
+    const SlowCounts one = walk->slow_counts();
     sum.bytes += one.bytes, sum.reads += one.reads, sum.rounds += one.rounds, sum.hits += one.hits;
   }
   return sum;

@@ -55,6 +55,7 @@ class MemoryPart final : public SlowPart {
   }
 
   const SlowCounts& counts() const override { return counts_; }
+  const std::byte* in_place() const override { return charged_ == nullptr ? memory_ : nullptr; }
 
  private:
   const std::byte* at(std::uint32_t node) const { return memory_ + layout_.place(node); }

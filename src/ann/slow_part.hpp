@@ -38,6 +38,10 @@ class SlowPart {
   virtual void ids(std::span<const std::uint32_t> nodes, std::uint32_t* out) = 0;
 
   virtual const SlowCounts& counts() const = 0;
+
+  /// All of the slow part, where a search may read it by itself, because nothing has to be brought or
+  /// charged; nullptr elsewhere.
+  virtual const std::byte* in_place() const { return nullptr; }
 };
 
 /// Memory that the processor reaches, tightly laid out. `charged`: the tier it belongs to, which takes the

@@ -8,8 +8,10 @@
 #include <bit>
 #include <cstring>
 
+#include "ann/hdf5_file.hpp"
 #include "ann/npy_header.hpp"
 #include "ann/prepare.hpp"
+#include "ann/vector_source.hpp"
 #include "base/check.hpp"
 #include "base/input_file.hpp"
 #include "base/replace_file.hpp"
@@ -119,10 +121,10 @@ void put_word(std::vector<std::byte>& out, std::size_t number) {
 }
 
 Error unknown_format(const std::filesystem::path& path) {
-  return {
-      ErrorCode::invalid_argument,
-      fmt::format("{} is no file of vectors by its name: it ends in .fvecs, .bvecs, .fbin, .u8bin or .npy",
-                  path.native())};
+  return {ErrorCode::invalid_argument,
+          fmt::format(
+              "{} is no file of vectors by its name: it ends in .fvecs, .bvecs, .fbin, .u8bin, .npy or .hdf5",
+              path.native())};
 }
 
 }  // namespace
@@ -171,12 +173,32 @@ std::vector<std::byte> print_vectors(VectorFormat format, const Vectors& vectors
   return out;
 }
 
-Result<Vectors> read_vectors(const std::filesystem::path& path, std::size_t most) {
-  const auto format = format_of(path);
-  if (!format) return unknown_format(path);
+namespace {
+
+Result<Vectors> read_whole(const std::filesystem::path& path, VectorFormat format, std::size_t most) {
   const auto file = InputFile::open(path);
   if (!file) return file.error();
-  auto vectors = parse_vectors(*format, file->contents(), path.native(), most);
+  return parse_vectors(format, file->contents(), path.native(), most);
+}
+
+Result<Vectors> read_rows(const std::filesystem::path& path, std::size_t most) {
+  const auto source = VectorSource::open(path);
+  if (!source) return source.error();
+  Vectors vectors{source->dimension(), {}};
+  const std::uint64_t rows = std::min<std::uint64_t>(most, source->count());
+  vectors.values.reserve(rows * vectors.dimension);
+  source->read_first(rows, [&](std::uint64_t, std::span<const float> values) {
+    vectors.values.insert(vectors.values.end(), values.begin(), values.end());
+  });
+  return vectors;
+}
+
+}  // namespace
+
+Result<Vectors> read_vectors(const std::filesystem::path& path, std::size_t most) {
+  const auto format = format_of(path);
+  if (!format && !parse_hdf5_name(path)) return unknown_format(path);
+  auto vectors = format ? read_whole(path, *format, most) : read_rows(path, most);
   if (!vectors) return vectors;
   // Cosine accepts every length: what distances allow is asked again by who compares.
   if (const auto good = check_vectors(*vectors, Metric::cosine, "vector"); !good)
@@ -186,6 +208,10 @@ Result<Vectors> read_vectors(const std::filesystem::path& path, std::size_t most
 
 Result<void> write_vectors(const std::filesystem::path& path, const Vectors& vectors) {
   const auto format = format_of(path);
+  if (parse_hdf5_name(path))
+    return Error{
+        ErrorCode::unsupported,
+        fmt::format("{}: HDF5 is read and not written: end it in .fvecs, .fbin or .npy", path.native())};
   if (!format) return unknown_format(path);
   if (*format == VectorFormat::bvecs || *format == VectorFormat::u8bin)
     return Error{

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "ann/checked_file.hpp"
+#include "ann/hdf5_file.hpp"
 #include "ann/vector_file.hpp"
 
 namespace terrace::ann {
@@ -21,6 +22,7 @@ constexpr std::uint64_t kWord = sizeof(std::uint32_t), kReadAtOnce = 1U << 20;
 struct Header {
   Matrix matrix;
   std::uint64_t start = 0, skip = 0;
+  bool last = true;  ///< the file ends with them
 };
 
 std::vector<std::byte> beginning(const InputFile& file, std::uint64_t most) {
@@ -53,6 +55,12 @@ Result<Header> read_header(const InputFile& file, VectorFormat format) {
   return Header{{file.size().count / stride, dimension, type}, 0, kWord};
 }
 
+Result<Header> read_hdf5_header(const Hdf5Name& name) {
+  const auto found = find_hdf5_matrix(name);
+  if (!found) return found.error();
+  return Header{found->matrix, found->start, 0, false};
+}
+
 }  // namespace
 
 Result<VectorSource> VectorSource::open(const std::filesystem::path& path) {
@@ -60,19 +68,20 @@ Result<VectorSource> VectorSource::open(const std::filesystem::path& path) {
     return Error{ErrorCode::invalid_argument,
                  fmt::format("{} {}; name another file of vectors", path.native(), reason)};
   };
+  const auto hdf5 = parse_hdf5_name(path);
   const auto format = format_of(path);
-  if (!format) return refuse("is no file of vectors by its name");
-  auto file = InputFile::open(path);
+  if (!format && !hdf5) return refuse("is no file of vectors by its name");
+  auto file = InputFile::open(hdf5 ? hdf5->file : path);
   if (!file) return file.error();
-  const auto header = read_header(*file, *format);
+  const auto header = hdf5 ? read_hdf5_header(*hdf5) : read_header(*file, *format);
   if (!header) return refuse(header.error().message);
   const Matrix& matrix = header->matrix;
   if (matrix.columns < 1 || matrix.columns > kMostDimensions)
     return refuse(
         fmt::format("declares {} dimensions where 1 to {} can be", matrix.columns, kMostDimensions));
   const std::uint64_t stride = header->skip + matrix.columns * size_of(matrix.type);
-  const std::uint64_t held = file->size().count - header->start;
-  if (matrix.rows > held / stride || matrix.rows * stride != held)
+  const std::uint64_t held = file->size().count - std::min(header->start, file->size().count);
+  if (matrix.rows > held / stride || (header->last && matrix.rows * stride != held))
     return refuse(
         fmt::format("declares {} rows of {} bytes and holds {} bytes of them", matrix.rows, stride, held));
   posix_fadvise(file->descriptor(), 0, 0, POSIX_FADV_SEQUENTIAL);
@@ -104,12 +113,12 @@ void VectorSource::read(std::uint64_t row, float* out) const {
   convert(bytes.data(), 1, out);
 }
 
-void VectorSource::read_all(const std::function<void(std::uint64_t, std::span<const float>)>& take) const {
+void VectorSource::read_first(std::uint64_t count, const Take& take) const {
   const std::uint64_t most = std::max<std::uint64_t>(1, kReadAtOnce / stride());
   std::vector<std::byte> bytes(most * stride());
   std::vector<float> values(most * matrix_.columns);
-  for (std::uint64_t row = 0; row < count(); row += most) {
-    const std::uint64_t rows = std::min(most, count() - row);
+  for (std::uint64_t row = 0; row < count; row += most) {
+    const std::uint64_t rows = std::min(most, count - row);
     read_at(file_, start_ + row * stride(), std::span(bytes).first(rows * stride()));
     convert(bytes.data(), rows, values.data());
     take(row, std::span(values).first(rows * matrix_.columns));

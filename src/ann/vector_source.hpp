@@ -23,8 +23,11 @@ class VectorSource {
 
   /// Reads one row. Throws EnvironmentError where the disk fails. pre: row < count()
   void read(std::uint64_t row, float* out) const;
+  using Take = std::function<void(std::uint64_t first, std::span<const float> values)>;
   /// Calls `take` with all rows in order, some at a time.
-  void read_all(const std::function<void(std::uint64_t first, std::span<const float> values)>& take) const;
+  void read_all(const Take& take) const { read_first(count(), take); }
+  /// The same with the first `rows` of them. pre: rows <= count()
+  void read_first(std::uint64_t rows, const Take& take) const;
 
  private:
   VectorSource(InputFile file, Matrix matrix, std::uint64_t start, std::uint64_t skip)

@@ -23,9 +23,9 @@ class Visited {
   }
   /// Whether the search meets the node for the first time.
   bool meet(std::uint32_t node) {
-    if (met_[node] == search_) return false;
+    const bool first = met_[node] != search_;
     met_[node] = search_;
-    return true;
+    return first;
   }
 
  private:

@@ -7,47 +7,125 @@
 #include <cmath>
 
 #include "ann/prefetch.hpp"
+#include "ann/slow_links.hpp"
 #include "terrace/error.hpp"
 
 namespace terrace::ann {
 namespace {
 
 /// Vectors are finite when they are built in; those of a disk may have become anything.
-void check_numbers(std::span<const float> distances) {
-  if (std::none_of(distances.begin(), distances.end(), [](float here) { return std::isnan(here); })) return;
+[[noreturn]] void refuse_numbers() {
   throw EnvironmentError(
       "the index holds a vector with a value that is no number: it is damaged, build it again", {});
 }
+void check_numbers(std::span<const float> distances) {
+  if (std::any_of(distances.begin(), distances.end(), [](float here) { return std::isnan(here); }))
+    refuse_numbers();
+}
+
+/// A layer above the lowest: all of it lies in fast memory, and its links were checked when it was opened.
+struct UpperPlace {
+  const FastPart& fast;
+  const std::uint32_t* all;
+  std::size_t width;
+
+  const std::uint32_t* links(std::uint32_t node) const { return all + node * width; }
+  const float* vector(std::uint32_t node) const { return fast.vector_of(node); }
+  static bool is_slow(std::uint32_t /*node*/) { return false; }
+  static void check(std::uint32_t /*node*/, std::uint32_t /*link*/) {}
+};
+
+/// The lowest layer, in memory that is read in place.
+struct LowestPlace {
+  LowestPlace(const FastPart& fast_part, const SlowLayout& layout, const std::byte* memory)
+      : fast(fast_part),
+        lists(memory),
+        records(memory + layout.records_at()),
+        list_bytes(layout.list_bytes().count),
+        stride(layout.stride().count),
+        promoted(static_cast<std::uint32_t>(layout.promoted())),
+        nodes(layout.nodes()),
+        width(layout.links()) {}
+
+  const FastPart& fast;
+  const std::byte *lists, *records;
+  std::size_t list_bytes, stride;
+  std::uint32_t promoted;
+  std::uint64_t nodes;
+  std::size_t width;
+
+  const std::byte* record(std::uint32_t node) const {
+    return records + std::size_t{node - promoted} * stride;
+  }
+  const std::uint32_t* links(std::uint32_t node) const {
+    const std::byte* list = node < promoted ? lists + node * list_bytes : record(node);
+    return reinterpret_cast<const std::uint32_t*>(list);
+  }
+  const float* vector(std::uint32_t node) const {
+    if (node < promoted) return fast.vector_of(node);
+    return reinterpret_cast<const float*>(record(node) + list_bytes);
+  }
+  bool is_slow(std::uint32_t node) const { return node >= promoted; }
+  void check(std::uint32_t node, std::uint32_t link) const { check_link(node, link, nodes); }
+};
 
 }  // namespace
 
-Walk::Walk(const FastPart& fast, std::unique_ptr<SlowPart> slow)
-    : fast_(fast), slow_(std::move(slow)), visited_(fast.nodes()) {}
+Walk::Walk(const FastPart& fast, const SlowLayout& layout, std::unique_ptr<SlowPart> slow)
+    : fast_(fast), layout_(layout), slow_(std::move(slow)), visited_(fast.nodes()) {}
+
+/// Writes the nodes that the steps' links lead to and no other did before; returns how many there are.
+template <class Place>
+std::size_t Walk::gather(const Place& place) {
+  if (gathered_.size() < steps_.size() * place.width) gathered_.resize(steps_.size() * place.width);
+  std::uint32_t* out = gathered_.data();
+  for (const std::uint32_t node : steps_) {
+    const std::uint32_t* links = place.links(node);
+    for (std::size_t i = 0; i < place.width && links[i] != kNoLink; ++i) {
+      place.check(node, links[i]);
+      // Whether it is new changes from link to link too often for a branch.
+      *out = links[i];
+      out += visited_.meet(links[i]) ? 1 : 0;
+    }
+  }
+  return static_cast<std::size_t>(out - gathered_.data());
+}
+
+/// Looks at what the steps' links lead to; returns how many of the distances were to vectors in slow memory.
+template <class Place>
+std::size_t Walk::step_in_place(const Query& query, const Place& place) {
+  const std::size_t count = gather(place), bytes = fast_.dimension * sizeof(float);
+  // Unless something nearer is found now, this is the next step.
+  if (const Candidate* next = pool_.next())
+    prefetch(place.links(next->id), place.width * sizeof(std::uint32_t));
+  for (std::size_t i = 0; i < std::min(kLookAhead, count); ++i) prefetch(place.vector(gathered_[i]), bytes);
+  std::size_t slow = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (i + kLookAhead < count) prefetch(place.vector(gathered_[i + kLookAhead]), bytes);
+    const std::uint32_t node = gathered_[i];
+    const float here = fast_.distance(query.vector, place.vector(node), fast_.dimension);
+    slow += place.is_slow(node) ? 1 : 0;
+    if (std::isnan(here)) [[unlikely]]
+      refuse_numbers();
+    if (pool_.may_keep(here)) pool_.insert({here, node});
+  }
+  counts_.fast_distances += count - slow;
+  counts_.slow_distances += slow;
+  return slow;
+}
 
 void Walk::search_layer(const Query& query, std::size_t layer, std::size_t ef, std::uint32_t entry,
                         std::uint32_t ahead) {
-  const std::size_t width = fast_.layers[layer].links, bytes = fast_.dimension * sizeof(float);
+  const UpperPlace place{fast_, fast_.links[layer].data(), fast_.layers[layer].links};
   guessed_ = false;
   visited_.start();
   pool_.reset(ef);
   visited_.meet(entry);
   pool_.insert({fast_.distance(query.vector, fast_.vector_of(entry), fast_.dimension), entry});
   ++counts_.fast_distances;
-  while (const Candidate* next = pool_.expand_next()) {
-    const std::uint32_t* links = fast_.links[layer].data() + next->id * width;
-    fresh_.clear();
-    for (std::size_t i = 0; i < width && links[i] != kNoLink; ++i) {
-      if (!visited_.meet(links[i])) continue;
-      fresh_.push_back(links[i]);
-      if (fresh_.size() <= kLookAhead) prefetch(fast_.vector_of(links[i]), bytes);
-    }
-    for (std::size_t i = 0; i < fresh_.size(); ++i) {
-      if (i + kLookAhead < fresh_.size()) prefetch(fast_.vector_of(fresh_[i + kLookAhead]), bytes);
-      const float here = fast_.distance(query.vector, fast_.vector_of(fresh_[i]), fast_.dimension);
-      if (pool_.may_keep(here)) pool_.insert({here, fresh_[i]});
-    }
+  while (choose_steps(1)) {
+    step_in_place(query, place);
     ++counts_.fast_hops;
-    counts_.fast_distances += fresh_.size();
     // Once the nearer half had its turn, the nearest hardly change any more.
     if (ahead == 0 || pool_.expanded_ahead() < (ef + 1) / 2) continue;
     steps_.clear();
@@ -55,6 +133,16 @@ void Walk::search_layer(const Query& query, std::size_t layer, std::size_t ef, s
       steps_.push_back(pool_.held()[i].id);
     slow_->prefetch(steps_);
     ahead = 0;
+  }
+}
+
+void Walk::search_in_place(const Query& query, std::uint32_t beam) {
+  const LowestPlace place(fast_, layout_, slow_->in_place());
+  const std::size_t vector_bytes = fast_.dimension * sizeof(float);
+  while (choose_steps(beam)) {
+    const std::size_t slow = step_in_place(query, place);
+    counts_.slow_hops += steps_.size();
+    bytes_in_place_ += steps_.size() * place.list_bytes + slow * vector_bytes;
   }
 }
 
@@ -69,7 +157,9 @@ void Walk::search_lowest(const Query& query, const LowestSearch& search) {
     pool_.insert({entry.distance, entry.id, i % search.shares != search.share});
     if (guessed_) exact_.insert({entry.distance, entry.id, true});
   }
-  while (choose_steps(std::max(search.beam, 1U))) guessed_ ? step_by_codes(query) : step_by_distance(query);
+  const std::uint32_t beam = std::max(search.beam, 1U);
+  if (!guessed_ && slow_->in_place() != nullptr) return search_in_place(query, beam);
+  while (choose_steps(beam)) guessed_ ? step_by_codes(query) : step_by_distance(query);
 }
 
 bool Walk::choose_steps(std::uint32_t beam) {

@@ -39,8 +39,8 @@ class Walk {
   /// Fast memory that one takes, in an index of so many nodes.
   static Bytes size_for(std::uint64_t nodes) { return Visited::size_for(nodes); }
 
-  /// The fast part outlives it.
-  Walk(const FastPart& fast, std::unique_ptr<SlowPart> slow);
+  /// The fast part outlives it. `layout` is that of the slow part.
+  Walk(const FastPart& fast, const SlowLayout& layout, std::unique_ptr<SlowPart> slow);
 
   /// Looks for the `ef` nearest nodes of a layer above the lowest. While it looks, it has the slow part bring
   /// what the `ahead` nearest need in the lowest layer. pre: layer > 0
@@ -57,10 +57,19 @@ class Walk {
   void ids(std::span<const Candidate> some, std::vector<std::uint32_t>& out);
 
   const SearchCounts& counts() const { return counts_; }
-  const SlowCounts& slow_counts() const { return slow_->counts(); }
+  SlowCounts slow_counts() const {
+    SlowCounts counts = slow_->counts();
+    counts.bytes += bytes_in_place_;
+    return counts;
+  }
 
  private:
   bool choose_steps(std::uint32_t beam);
+  template <class Place>
+  std::size_t gather(const Place& place);
+  template <class Place>
+  std::size_t step_in_place(const Query& query, const Place& place);
+  void search_in_place(const Query& query, std::uint32_t beam);
   void follow_links();
   void measure(const Query& query);
   void step_by_distance(const Query& query);
@@ -68,14 +77,17 @@ class Walk {
   void confirm_steps(const Query& query);
 
   const FastPart& fast_;
+  const SlowLayout layout_;
   std::unique_ptr<SlowPart> slow_;
   Visited visited_;
   Pool pool_;
   Pool exact_;            // where codes lead: what was found, by distances that are no guesses
   bool guessed_ = false;  // whether codes led the last search
   std::vector<std::uint32_t> steps_, links_, fresh_, slow_nodes_;
+  std::vector<std::uint32_t> gathered_;  // room for what one step in place meets
   std::vector<float> distances_, slow_distances_;
   SearchCounts counts_;
+  std::uint64_t bytes_in_place_ = 0;
 };
 
 }  // namespace terrace::ann

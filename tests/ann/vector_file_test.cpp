@@ -104,7 +104,8 @@ TEST(VectorFile, IsNamedInTheSentence) {
   const TemporaryFolder folder;
   const auto at = [&](const char* name) { return folder.path() / name; };
   expect_part(read_vectors(at("none.fvecs")).error().message, "none.fvecs");
-  expect_part(read_vectors(at("data.csv")).error().message, "ends in .fvecs, .bvecs, .fbin, .u8bin or .npy");
+  expect_part(read_vectors(at("data.csv")).error().message,
+              "ends in .fvecs, .bvecs, .fbin, .u8bin, .npy or .hdf5");
   const Vectors good = generate(mixture(4, 3));
   ASSERT_TRUE(write_vectors(at("good.fbin"), good).ok());
   EXPECT_EQ(read_vectors(at("good.fbin"))->values, good.values);
