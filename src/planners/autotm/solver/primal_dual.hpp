@@ -96,7 +96,7 @@ class PrimalDual {
   /// Lists where a kernel's multipliers of the overlap go: those of moves, of haste, of its cuts.
   void list_weights(std::uint32_t kernel);
   void share_weights();
-  /// Returns a coordinate of the next point: `after` reflected about `before` and pulled back to the start.
+  /// Returns a coordinate of the next point: `before` reflected about `after` and pulled back to the start.
   double pulled(double before, double after, double start) const {
     return away_ * (2 * after - before) + (1 - away_) * start;
   }
