@@ -27,14 +27,12 @@ class Plan:
     def __init__(self, record, summary):
         self.record_text = record
         self.summary = summary
-        self._record = None
 
     @property
     def record(self):
-        """The record as a dictionary: graph, machine, profile, budget, plan (docs/formats/record.md)."""
-        if self._record is None:
-            self._record = json.loads(self.record_text)
-        return self._record
+        """The record as a dictionary: graph, machine, profile, budget, plan (docs/formats/record.md). It is made anew each
+        time, for it takes many times the memory of its text."""
+        return json.loads(self.record_text)
 
     @property
     def verified(self):

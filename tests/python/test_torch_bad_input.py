@@ -26,7 +26,7 @@ from terrace.torch.capture import Capture
 from terrace.torch.learning import Store
 from terrace.torch.state import is_stand_in
 from terrace.torch.trace import trace
-from torch_models import ConvNet, Steered, batch
+from torch_models import Branching, ConvNet, Steered, batch
 
 LOSS = torch.nn.functional.cross_entropy
 STORE = Store()
@@ -80,6 +80,16 @@ class Models(Fitted):
             loss_that_keeps(model(batch()[0]), batch()[1]).backward()
             self.assertEqual(len(kept), number + 1)
 
+    def test_one_that_looks_at_its_numbers_is_said_to_be_run_by_hooks(self):
+        model, told = Branching(), []
+        with mock.patch("terrace.torch.say", told.append):
+            terrace.torch.fit(model, "90%", disk=self.folder)
+            self.addCleanup(terrace.torch.unfit, model)
+            for _ in range(2):
+                LOSS(model(batch()[0]), batch()[1]).backward()
+        self.assertEqual(len(told), 1)
+        self.assertRegex(told[0], "nothing is moved; by hooks .*depends on the numbers")
+
     def test_a_copy_of_a_fitted_model_is_refused_by_name(self):
         for way in ("capture", "hooks"):
             model = terrace.torch.fit(ConvNet(), "90%", disk=self.folder, way=way)
@@ -131,6 +141,10 @@ class Memory(Fitted):
         with self.assertRaisesRegex(terrace.NoRoom, "needs .* are missing: give at least"):
             step(*batch())
         self.assertFalse(any(is_stand_in(parameter) for parameter in model.parameters()))
+
+    def test_less_than_the_process_by_hooks(self):
+        with self.assertRaisesRegex(terrace.NoRoom, "memory=1MiB is less than .* beside the model: give more"):
+            terrace.torch.fit(ConvNet(), "1MiB", disk=self.folder, way="hooks")
 
     def test_the_c_library_is_asked_for_what_it_grants(self):
         self.assertTrue(process_memory.keep_freed_memory())

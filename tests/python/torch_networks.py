@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks of torchvision and our own, each traced and trained by fit beside PyTorch alone, bit for bit.
 
-    python3 tests/python/torch_networks.py -o docs/results/torch_networks.md [NAME...]
+    python3 tests/python/torch_networks.py -o docs/results/torch_networks.md --rows build/torch_networks.json [NAME...]
 
-writes the table. Every network has a process of its own. It is given half of what its step takes, or the next tenth
-more where one operation alone needs more than half.
+writes the table; rows that the second file has are not made again. Every network has a process of its own. It is given half of
+what its step takes. Where one operation alone needs more than that, the batch is too small to say anything, and is grown.
 """
 import argparse
 import json
@@ -25,7 +25,10 @@ regnet_y_400mf regnet_y_800mf resnet18 resnet34 resnet50 resnet101 resnext50_32x
 shufflenet_v2_x1_5 squeezenet1_0 squeezenet1_1 swin_t swin_v2_t vgg11 vgg11_bn vgg13 vgg16 vit_b_16 vit_b_32
 wide_resnet50_2 r3d_18 mc3_18 mvit_v1_b""".split()
 OURS = ["gpt2", "bert", "lstm"]
-SIDES = {"inception_v3": 299, "vit_b_16": 224, "vit_b_32": 224}
+SIDES = {"inception_v3": 299, "vit_b_16": 224, "vit_b_32": 224, "r3d_18": 32, "mc3_18": 32, "mvit_v1_b": 224}
+VIDEO = {"r3d_18": 8, "mc3_18": 8, "mvit_v1_b": 16}  # images of a sample
+BATCHES = (2, 8, 32, 128, 512)
+SHARE = "50%"
 STEPS = 2
 SECONDS = 600  # one network may take so long
 
@@ -42,29 +45,26 @@ def token_loss(output, target):
     return torch.nn.functional.cross_entropy(output.reshape(-1, output.shape[-1]), target.reshape(-1))
 
 
-def network(name):
-    """(model, inputs, target, loss), always the same."""
+def network(name, samples=BATCHES[0]):
+    """(model, inputs, target, loss), always the same for as many samples."""
     torch.manual_seed(1)
     if name in OURS:
         from models import Bert, Gpt2, Lstm
 
         made = {"gpt2": lambda: Gpt2(50, 64, 64, 2, 4, dropout=0.1), "bert": lambda: Bert(50, 64, 64, 2, 4, 128),
                 "lstm": lambda: Lstm(50, 64, 2, dropout=0.2)}[name]()  # fmt: skip
-        tokens, target = (torch.randint(0, 50, (4, 48)) for _ in range(2))
+        tokens, target = (torch.randint(0, 50, (2 * samples, 48)) for _ in range(2))
         return made.train(), tokens, target, token_loss
     import torchvision
 
     model = torchvision.models.get_model(name).train()
-    return model, images(name), torch.randint(0, 1000 if "_18" not in name else 400, (2,)), image_loss
+    return model, torch.randn(samples, *form_of(name)), torch.randint(0, 400 if name in VIDEO else 1000, (samples,)), image_loss
 
 
-def images(name):
-    if name in ("r3d_18", "mc3_18"):
-        return torch.randn(2, 3, 8, 32, 32)
-    if name.startswith("mvit"):
-        return torch.randn(2, 3, 16, 224, 224)
+def form_of(name):
+    """Of one sample."""
     side = SIDES.get(name, 64)
-    return torch.randn(2, 3, side, side)
+    return (3, VIDEO[name], side, side) if name in VIDEO else (3, side, side)
 
 
 def trained(model, x, y, loss_of):
@@ -86,38 +86,41 @@ def same(left, right):
     )
 
 
-def fitted_run(name, memory, planner, options):
+def fitted_run(name, samples, planner, options):
     """What trained() gives of the fitted network, and its report."""
     import terrace.torch
 
-    model, x, y, loss_of = network(name)
-    terrace.torch.fit(model, memory, planner=planner, verbose=False, **options)
+    model, x, y, loss_of = network(name, samples)
+    terrace.torch.fit(model, SHARE, planner=planner, verbose=False, **options)
     results = trained(model, x, y, loss_of)
     report = terrace.torch.report(model)
     terrace.torch.unfit(model)
     return results, report
 
 
-def row_of(name, planner="best", share=50, **options):
-    """One row of the table. In less than the least, a share that is a tenth larger is tried."""
-    import terrace
-
+def row_of(name, planner="best", **options):
+    """One row of the table."""
     row = {"name": name, "kernels": kernels_of(name)}
-    while True:
-        try:
-            results, report = fitted_run(name, f"{share}%", planner, options)
-            break
-        except terrace.NoRoom:
-            if share >= 100:
-                raise
-            share += 10
+    samples, (results, report) = in_half(name, planner, options)
     facts = report["facts"] or {}
-    row |= {"way": report["way"], "why": facts.get("why", ""), "share": share, "unordered": facts.get("unordered", {})}
+    row |= {"way": report["way"], "why": facts.get("why", ""), "samples": samples, "unordered": facts.get("unordered", {})}
     row |= {"peak": facts.get("peak_bytes", 0), "slowdown": facts.get("slowdown", 1.0), "disk": facts.get("slow_bytes", 0)}
-    model, x, y, loss_of = network(name)
+    model, x, y, loss_of = network(name, samples)
     plain = trained(model, x, y, loss_of)
     row["same"] = [results[0] == plain[0], same(results[1], plain[1]), same(results[2], plain[2])]
     return row
+
+
+def in_half(name, planner, options):
+    """The smallest batch that can be trained in half of its memory, and how that went."""
+    import terrace
+
+    for samples in BATCHES:
+        try:
+            return samples, fitted_run(name, samples, planner, options)
+        except terrace.NoRoom as refused:
+            last = refused
+    raise last
 
 
 def kernels_of(name):
@@ -152,7 +155,7 @@ def whole_row(name):
 
 def line_of(row):
     if "failed" in row:
-        return f"| {row['name']} | | failed: {row['failed']} | | | | | |"
+        return f"| {row['name']} | | failed: {row['failed']} | | | | | | |"
     kernels = row["kernels"] if isinstance(row["kernels"], int) else "refused"
     way = row["way"] + (f": {row['why']}" if row["why"] else "")
     equal = ["yes" if each else "no" for each in row["same"]]
@@ -160,22 +163,22 @@ def line_of(row):
         fixed = "yes" if all(row["deterministic"]) else "no"
         equal = [each if each == "yes" else f"no; with deterministic algorithms {fixed}" for each in equal]
     unordered = ", ".join(f"{name} x {count}" for name, count in row["unordered"].items())
-    memory = f"{row['share']}% of {row['peak'] / 2**20:.0f} MiB"
+    memory = f"{row['samples']} | {row['peak'] / 2**20:.0f} MiB"
     return f"| {row['name']} | {kernels} | {way} | {memory} | {' | '.join(equal)} | {unordered} |"
 
 
 HEAD = """# Networks in half of their memory
 
 `{command}` on {date}, PyTorch {torch}, {threads} threads, commit {commit}: each network trained for {steps} steps by
-`terrace.torch.fit` beside PyTorch alone, from the same seeds, on small batches. It is given half of what its step takes beside
-weights, gradients and momentum, or the next tenth more where one operation alone needs more than half. Kernels are those of the traced
-step with its optimizer. The last column names kernels that PyTorch itself does not run in a fixed order; where they
+`terrace.torch.fit(model, memory="50%")` beside PyTorch alone, from the same seeds. That is half of what its step takes beside weights,
+gradients and momentum, which the table gives. Batches are small; where one operation alone needs more than that half, the batch was
+grown until none does. Kernels are those of the traced step with its optimizer. The last column names kernels that PyTorch itself does not run in a fixed order; where they
 gave other bits, the network was trained again with `torch.use_deterministic_algorithms(True)`.
 
 {counts}
 
-| network | kernels traced | way | memory | losses | gradients | weights | not deterministic |
-|---|---|---|---|---|---|---|---|
+| network | kernels traced | way | batch | all of it | losses | gradients | weights | not deterministic |
+|---|---|---|---|---|---|---|---|---|
 """
 
 
@@ -195,6 +198,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("-o", "--output", help="file of the table")
+    parser.add_argument("--rows", help="file of the rows that were made, which grows")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--deterministic", action="store_true", help="run PyTorch with deterministic algorithms")
     options = parser.parse_args()
@@ -203,13 +207,27 @@ def main():
     if options.one:
         print(json.dumps(row_of(options.one)))
         return
-    rows = []
+    rows = kept_rows(options.rows)
     for name in options.names or [*TORCHVISION, *OURS]:
-        rows.append(whole_row(name))
-        print(line_of(rows[-1]), flush=True)
-        if options.output:
-            with open(options.output, "w", encoding="utf-8") as file:
-                file.write(table_of(rows, f"python3 tests/python/torch_networks.py -o {options.output}"))
+        if name in rows:
+            continue
+        rows[name] = whole_row(name)
+        print(line_of(rows[name]), flush=True)
+        if options.rows:
+            with open(options.rows, "w", encoding="utf-8") as file:
+                json.dump(rows, file)
+    if options.output:
+        with open(options.output, "w", encoding="utf-8") as file:
+            found = [rows[name] for name in [*TORCHVISION, *OURS] if name in rows]
+            file.write(table_of(found, f"python3 tests/python/torch_networks.py -o {options.output}"))
+
+
+def kept_rows(path):
+    """By name, those of an earlier run that went well."""
+    if not path or not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return {name: row for name, row in json.load(file).items() if "failed" not in row}
 
 
 if __name__ == "__main__":

@@ -229,6 +229,8 @@ class Capture(NotCopied):
         try:
             plan = planning.plan(to_json(graph), fast=fast, **self.planning)
         except NoRoom as refused:
+            if "of fast memory" not in str(refused):  # it is the disk that is too small
+                raise
             raise NoRoom(f"{refused}; the process takes {readable(taken)} beside it: {cure}") from None
         why = "" if self.optimizer is None else "weights and optimizer states are in the plan"
         self._tell(facts_of(plan, graph, "capture", why, self._disk))

@@ -180,6 +180,8 @@ class Hooks(verdict.NotCopied):
         weights = sum({key_of(each): storage_of(each).nbytes() for each in self._own_tensors()}.values())
         self.base = max(0, process_memory.in_use() - weights)  # of the allocator's bytes, what is not the model's
         self.outside = max(0, process_memory.resident() - weights)  # of the process: code, the interpreter, data
+        if self.limit is not None and self.limit <= self.outside:
+            raise NoRoom(f"memory={memory} is less than the {verdict.readable(self.outside)} that the process takes beside the model: give more")
         self.spare = 0.08  # share of the limit kept for what the allocator wastes
         self.step = 0
         self.entries = {}  # by key of the storage
@@ -225,6 +227,8 @@ class Hooks(verdict.NotCopied):
         if self.backward_began:
             self._end_step()
             self._begin_step()
+        elif self.facts is None and not self.seen.events:  # the model saves nothing that is worth moving
+            self._tell(self._facts(self.used(), self.used() if self.limit is None else self.budget()))
         _active.set(self)
 
     def _begin_step(self):
@@ -281,8 +285,7 @@ class Hooks(verdict.NotCopied):
         seen, peak = self.seen, self.seen.peak()
         budget = int(peak * self.share) if self.limit is None else self.budget()
         signature = tuple(seen.signature())
-        facts = {"peak_bytes": peak, "budget_bytes": budget, "slow_bytes": 0, "folder": self.spill.folder, "planner": None,
-                 "slowdown": 1.0, "bound": 1.0, "way": "hooks", "why": self.why, "no_plan": None}
+        facts = self._facts(peak, budget)
         if signature in self.plans:
             self.planned = self.plans[signature]
             return
@@ -298,8 +301,16 @@ class Hooks(verdict.NotCopied):
                     raise
                 self._require_least(seen)
                 facts["no_plan"] = str(refused)
-        first, self.facts = self.facts is None, facts
         process_memory.reset_peak()
+        self._tell(facts)
+
+    def _facts(self, peak, budget):
+        """Of a step that needs no plan."""
+        return {"peak_bytes": peak, "budget_bytes": budget, "slow_bytes": 0, "folder": self.spill.folder, "planner": None,
+                "slowdown": 1.0, "bound": 1.0, "way": "hooks", "why": self.why, "no_plan": None}
+
+    def _tell(self, facts):
+        first, self.facts = self.facts is None, facts
         if self.tell and first:
             self.tell(verdict.verdict_line(facts))
 

@@ -16,9 +16,11 @@ from .same_bits import SameBits, checksum
 from .state import PIECE, Parked
 from .verdict import parse_memory, readable
 
-# What planning and an executor take beside their tiers, measured with resnet50 (675 kernels: 45 MiB) and gpt2 (692: 50).
+# What planning and an executor take beside their tiers, measured with resnet50 (675 kernels) and gpt2 (692).
 _EXECUTOR_BYTES = 24 << 20  # staging of transfers, threads, the planner's own memory
 _KERNEL_BYTES = 48 << 10  # of a kernel: its texts, instructions, windows and closures
+_PRODUCT_BYTES = 32 << 20  # of a thread of OpenBLAS: its buffer, as far as operands of products fill it
+_PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 
 
 def placement():
@@ -66,7 +68,14 @@ def overhead(graph):
     hidden = max((kernel.learnt.hidden for kernel in graph.kernels if kernel.learnt), default=0)
     gc.collect()  # tracing leaves cycles, which would count for ever
     process_memory.trim()
-    return process_memory.resident() + hidden + _EXECUTOR_BYTES + len(graph.kernels) * _KERNEL_BYTES
+    taken = _EXECUTOR_BYTES + len(graph.kernels) * _KERNEL_BYTES + _product_buffers(graph)
+    return process_memory.resident() + hidden + taken
+
+
+def _product_buffers(graph):
+    """Bytes that the largest product of matrices has its library take for itself, and keep."""
+    operands = [sum(view.bytes() for view in each.call.operands()) for each in graph.kernels if each.operation in _PRODUCTS]
+    return min(max(operands, default=0), torch.get_num_threads() * _PRODUCT_BYTES)
 
 
 class Session:
@@ -78,12 +87,13 @@ class Session:
         self.broken = False  # a step did not come to its end, and what outlives steps is undefined
         self.kernels = Kernels(graph, placement())
         self._outside = []  # where the model's own tensors lay when kernels were prepared
-        record = plan.record
+        planned = plan.record["graph"]
         by_name = {kernel.name: number for number, kernel in enumerate(graph.kernels)}
-        self._kernels = [by_name[kernel["name"]] for kernel in record["graph"]["kernels"]]
+        self._kernels = [by_name[kernel["name"]] for kernel in planned["kernels"]]
         self._numbers = {tensor.name: number for number, tensor in enumerate(graph.tensors)}
-        self._tensors = {tensor["name"]: number for number, tensor in enumerate(record["graph"]["tensors"])}
-        del record
+        self._tensors = {tensor["name"]: number for number, tensor in enumerate(planned["tensors"])}
+        del planned
+        process_memory.trim()  # what planning took is not needed beside the tiers
         self.check = SameBits(graph) if same_bits else None
         self.executor = memory.Executor(plan.record_text, self._run_checked if same_bits else self._run)
         for tensor in graph.tensors:
