@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "planners/autotm/autotm.hpp"
@@ -95,6 +96,11 @@ class Fastest {
   std::uint64_t plans_ = 0;
 };
 
+bool moves_anything(const Plan& plan) {
+  return std::any_of(plan.instructions.begin(), plan.instructions.end(),
+                     [](const Instruction& one) { return std::holds_alternative<Copy>(one); });
+}
+
 /// Plans a step with some recomputation.
 class RecomputePlanning {
  public:
@@ -137,9 +143,13 @@ class RecomputeTries {
     for (const best::Copies copies : copies_) {
       const best::GuidedPlanning::Recipe recipe{kReserves[0], best::Order::largest_first, request_.seed,
                                                 false, copies};
-      if (!fastest_.offer(planning->plan(recipe), kRecomputed)) continue;
-      faster = true;
-      expected_ = copies;
+      auto plan = planning->plan(recipe);
+      const bool moves = !plan || moves_anything(*plan);
+      if (fastest_.offer(std::move(plan), kRecomputed)) {
+        faster = true;
+        expected_ = copies;
+      }
+      if (!moves) break;
     }
     if (faster) chosen_ = std::move(planning);
     return faster;
@@ -225,9 +235,11 @@ class EvictionSearch {
 
   void run() {
     const std::uint64_t all = tries_.left();
-    for (const double hidden : {0.9, 0.5, 0.1}) {
+    // A little more or less changes what is evicted, and where copies meet kernels, a lot: first all over.
+    for (const double hidden : {0.5, 0.0, 0.9}) {
       for (const best::StatesAway states : states_worth_moving()) offer({hidden, 1, states});
     }
+    for (const double hidden : {0.25, 0.7, 0.1, 0.4}) offer({hidden, 1, chosen_.states});
     for (const double patience : {2.0, 0.5}) offer({chosen_.hidden, patience, chosen_.states});
     for (double step = kFirstStep; tries_.has_chosen() && step > kLastStep && !tries_.is_over();) {
       const best::EvictionWalk::Options from = chosen_;
@@ -238,7 +250,7 @@ class EvictionSearch {
 
  private:
   /// By how much the share that links carry changes from one try to the next, at first and at last.
-  static constexpr double kFirstStep = 0.2, kLastStep = 0.02;
+  static constexpr double kFirstStep = 0.08, kLastStep = 0.01;
   /// Of fast memory: what is less matters little, and what is more leaves little beside it.
   static constexpr double kLittle = 0.02, kMuch = 0.4;
 

@@ -164,7 +164,8 @@ Result<Draft> GuidedPlanning::draft(const Recipe& recipe) const {
     const Bytes more = std::max(made->needed[0], request_.budget[0]) - request_.budget[0];
     if (more == Bytes{} || more >= capacity || attempt == kAttempts) return made;
     // Where kernels use fast memory alone packing is tight, and its loss changes with every draft.
-    capacity -= problem_.addressable ? more : std::min(2 * more, (more + capacity) / 2);
+    const bool twice = !problem_.addressable && attempt > 0 && 2 * more < capacity;
+    capacity -= twice ? 2 * more : more;
   }
 }
 
