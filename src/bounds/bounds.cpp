@@ -13,9 +13,9 @@
 // make what it reads.
 #include <algorithm>
 #include <numeric>
-#include <span>
 
 #include "bounds/ascent.hpp"
+#include "bounds/closure_view.hpp"
 #include "graph/variant.hpp"
 #include "plan/region_size.hpp"
 #include "plan/step_uses.hpp"
@@ -43,6 +43,7 @@ struct Way {
       loss = std::min(loss, link.compute_loss);
     }
   }
+  bounds::Carriage carriage() const { return {1 / rate, loss}; }
   Seconds busy(double bytes) const { return Seconds{std::max(bytes, 0.0) / rate}; }
   /// How long kernels take that take so long alone, while so many bytes are moved beside them.
   Seconds least(Seconds kernels, double bytes) const {
@@ -54,14 +55,13 @@ struct Way {
 struct Span {
   std::uint32_t first, last;  ///< kernels in between
   double bytes;
-  bool reads;               ///< it is read after that
-  bool written;             ///< it was made within the step
-  double seconds_per_byte;  ///< of the kernel that made it; negative: it cannot be recomputed
+  bool reads;    ///< it is read after that
+  bool written;  ///< it was made within the step
 };
 
 class Spans {
  public:
-  Spans(const PlanRequest& request, const KernelClock& clock) : uses_(request.graph) {
+  explicit Spans(const PlanRequest& request) : uses_(request.graph) {
     const Graph& graph = request.graph;
     std::vector<std::uint32_t> writer(graph.tensors.size(), kNever);
     for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) begin(graph, {i});
@@ -73,9 +73,7 @@ class Spans {
         if (!kept && !(use.next != kNever && use.next_reads)) continue;
         const std::uint32_t made = writer[use.tensor.index], next = kept ? uses_.kernels() : use.next;
         const auto bytes = static_cast<double>(tensor.bytes.count);
-        const bool again = made != kNever && made < uses_.kernels();
-        add({k + 1, next - 1, bytes, !kept, made != kNever || !tensor.persistent,
-             again ? seconds_per_byte(graph, clock, {made}) : -1});
+        add({k + 1, next - 1, bytes, !kept, made != kNever || !tensor.persistent});
       }
     }
   }
@@ -83,20 +81,12 @@ class Spans {
   const std::vector<Span>& all() const { return spans_; }
 
  private:
-  /// One run makes all outputs of a kernel.
-  static double seconds_per_byte(const Graph& graph, const KernelClock& clock, KernelId made) {
-    double bytes = 0;
-    for (const Operand& output : graph[made].outputs)
-      bytes += static_cast<double>(graph[output.tensor].bytes.count);
-    return clock.fast(made).count() / std::max(bytes, 1.0);
-  }
-
   /// Adds the time from the step's start to the first use of a tensor that is there from the start.
   void begin(const Graph& graph, TensorId id) {
     const std::uint32_t first = uses_.first(id);
     if (first == kNever || first == 0 || !uses_.first_reads(id)) return;
     const Tensor& tensor = graph[id];
-    add({0, first - 1, static_cast<double>(tensor.bytes.count), true, is_given(tensor), -1});
+    add({0, first - 1, static_cast<double>(tensor.bytes.count), true, is_given(tensor)});
   }
 
   void add(Span span) {
@@ -140,58 +130,10 @@ struct View {
   Seconds before, kernel, after;
   double out, in;  ///< bytes
 
-  Seconds least(const Way& to, const Way& from, double again) const {
-    return to.least(before, out - again) + kernel + from.least(after, in - again);
+  Seconds least(const Way& to, const Way& from) const {
+    return to.least(before, out) + kernel + from.least(after, in);
   }
 };
-
-/// The least time in which so many bytes can be recomputed: the cheapest first, fractions allowed.
-class Recomputing {
- public:
-  Recomputing(const Spans& spans, std::uint32_t p) {
-    std::vector<const Span*> order;
-    for (const Span& span : spans.all()) {
-      if (span.first <= p && p <= span.last && span.seconds_per_byte >= 0) order.push_back(&span);
-    }
-    std::sort(order.begin(), order.end(),
-              [](const Span* a, const Span* b) { return a->seconds_per_byte < b->seconds_per_byte; });
-    for (const Span* span : order) {
-      bytes_.push_back(bytes_.back() + span->bytes);
-      seconds_.push_back(seconds_.back() + span->bytes * span->seconds_per_byte);
-    }
-  }
-
-  const std::vector<double>& corners() const { return bytes_; }
-  double most() const { return bytes_.back(); }
-  /// pre: 0 <= bytes <= most()
-  Seconds time(double bytes) const {
-    const auto i =
-        static_cast<std::size_t>(std::lower_bound(bytes_.begin(), bytes_.end(), bytes) - bytes_.begin());
-    if (i == 0) return Seconds{0};
-    const double share = (bytes - bytes_[i - 1]) / (bytes_[i] - bytes_[i - 1]);
-    return Seconds{seconds_[i - 1] + share * (seconds_[i] - seconds_[i - 1])};
-  }
-
- private:
-  std::vector<double> bytes_{0}, seconds_{0};
-};
-
-/// Both parts of the sum are convex and made of straight pieces, so the least is at a corner of either.
-Seconds with_recomputing(const View& view, const Way& out, const Way& in, const Recomputing& again) {
-  std::vector<double> corners = again.corners();
-  const auto corner_of = [&](const Way& way, Seconds kernels, double bytes) {
-    corners.push_back(bytes);
-    corners.push_back(bytes - kernels.count() * way.rate / std::max(1 - way.loss, 1e-9));
-  };
-  corner_of(out, view.before, view.out);
-  corner_of(in, view.after, view.in);
-  Seconds least = view.least(out, in, 0);
-  for (const double bytes : corners) {
-    if (bytes < 0 || bytes > again.most()) continue;
-    least = std::min(least, again.time(bytes) + view.least(out, in, bytes));
-  }
-  return least;
-}
 
 }  // namespace
 
@@ -227,10 +169,11 @@ namespace {
 
 /// What cannot stay has to cross the links: where no kernel can use slower memory.
 void add_views(const PlanRequest& request, const KernelClock& clock, Bound& bound) {
-  constexpr std::size_t kLookedAt = 16;  // kernels for which recomputing is considered: any number is valid
+  constexpr std::size_t kLookedAt = 6;  // kernels for which recomputing is considered: any number is valid
+  constexpr std::size_t kApart = 40;    // no two of them are closer than this part of the step
   const Way out(request.machine, true), in(request.machine, false);
   if (may_run_elsewhere(request.machine) || out.rate == 0 || in.rate == 0) return;
-  const Spans spans(request, clock);
+  const Spans spans(request);
   const Excess missing = excess(request, spans);
   std::vector<std::pair<Seconds, std::uint32_t>> order;
   std::vector<View> views;
@@ -238,14 +181,22 @@ void add_views(const PlanRequest& request, const KernelClock& clock, Bound& boun
   for (std::uint32_t k = 0; k < request.graph.kernels.size(); ++k) {
     const Seconds kernel = clock.fast({k});
     views.push_back({before, kernel, bound.compute - before - kernel, missing.out[k], missing.in[k]});
-    order.emplace_back(views[k].least(out, in, 0), k);
+    order.emplace_back(views[k].least(out, in), k);
     bound.transfer = std::max(bound.transfer, out.busy(missing.out[k]) + in.busy(missing.in[k]));
     before += kernel;
   }
   std::sort(order.rbegin(), order.rend());
   if (!order.empty()) bound.moving = std::max(bound.moving, order[0].first);
-  for (const auto& [time, k] : std::span(order).first(std::min(order.size(), kLookedAt))) {
-    bound.step = std::max(bound.step, with_recomputing(views[k], out, in, Recomputing(spans, k)));
+  bounds::ClosureViews closures(request, clock, out.carriage(), in.carriage());
+  std::vector<std::uint32_t> looked_at;
+  for (const auto& [time, k] : order) {
+    if (looked_at.size() == kLookedAt || time <= bound.step) break;
+    const auto is_near = [&, k = k](std::uint32_t other) {
+      return std::max(k, other) - std::min(k, other) < views.size() / kApart;
+    };
+    if (std::any_of(looked_at.begin(), looked_at.end(), is_near)) continue;
+    looked_at.push_back(k);
+    bound.step = std::max(bound.step, Seconds{closures.least(k)});
   }
 }
 

@@ -59,7 +59,7 @@ TEST(Placement, GetsCheaperByExchangesAndStillFits) {
     if (!problem.linked) continue;
     ++compared;
     const auto times = copy_times(problem);
-    Placement placement(problem, times, problem.capacity);
+    Placement placement(problem, times, problem.capacity, Copies::hidden);
     SplitMix random(seed);
     placement.sweep(bounds::Multipliers(problem), {0, 0}, Order::largest_first, random);
     const double before = placement.cost();

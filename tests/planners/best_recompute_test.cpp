@@ -2,11 +2,14 @@
 // Steps in which kernels run again.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iostream>
 #include <limits>
 
 #include "base/random.hpp"
 #include "planners/baseline_rig.hpp"
 #include "planners/best/checkpoints.hpp"
+#include "planners/best/eviction_walk.hpp"
 #include "planners/best/guided_planning.hpp"
 #include "support/long_tests.hpp"
 #include "support/plan_interpreter.hpp"
@@ -148,6 +151,40 @@ TEST(RecomputeRewrite, ReadsAgainWhatItsFirstRunChanged) {
   EXPECT_EQ(together, 2U);
 }
 
+/// What is gone before a kernel, made again with everything that is gone by then.
+RecomputeBatch batch_of(const PlanRequest& request, const StepUses& uses, const char* wanted,
+                        const std::vector<const char*>& gone, std::uint32_t before) {
+  RecomputeClosure closure(request.graph, uses, request.machine);
+  const auto at_hand = [&](TensorId tensor) {
+    return std::none_of(gone.begin(), gone.end(),
+                        [&](const char* name) { return request.graph[tensor].name == name; });
+  };
+  EXPECT_TRUE(closure.collect(find_tensor(request.graph, wanted), before, at_hand,
+                              [](std::uint32_t) { return true; }));
+  return {before, closure.kernels(), closure.tensors()};
+}
+
+TEST(RecomputeRewrite, RunsAKernelAsOftenAsBatchesSay) {
+  const Planned planned(counting_chain(6), rig_machine(1e7, false));
+  const PlanRequest request = planned.request(6 * kMega);
+  const StepUses uses(planned.graph);
+  // The first four values are made for each kernel backward anew, from the first of the chain.
+  const std::vector<const char*> gone{"a1", "a2", "a3", "a4"};
+  std::vector<RecomputeBatch> batches;
+  for (const char* wanted : {"a4", "a3", "a2", "a1"}) {
+    const auto before = over_its_gap(planned.graph, find_tensor(planned.graph, wanted)).until;
+    ASSERT_NE(before, kNever) << wanted;
+    batches.push_back(batch_of(request, uses, wanted, gone, before));
+  }
+  const RecomputeRewrite remade(request, uses, batches);
+  EXPECT_EQ(remade.recomputations(), 4U + 3U + 2U + 1U);
+  EXPECT_EQ(remade.side_by_side().size(), 4U);
+  const auto plan = plan_of(remade);
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_EQ(wrong_with(planned.graph, planned.machine, *plan), "");
+  EXPECT_EQ(runs(*plan), planned.graph.kernels.size() + 10);
+}
+
 /// The kernels count in one persistent tensor.
 void let_count_together(Graph& graph, const std::vector<std::uint32_t>& kernels) {
   RigGraph rig;
@@ -225,6 +262,82 @@ TEST(RecomputeRewrite, GivesPlansThatComputeTheSameOfRandomGraphs) {
   EXPECT_GT(planned, cases / 2);
   EXPECT_GT(ran_again, cases / 4);
   EXPECT_GT(read_twice, cases / 10) << planned << " planned, " << ran_again << " ran again";
+}
+
+TEST(EvictionWalk, EvictsNothingWhereEverythingFits) {
+  const Planned planned(rig_chain(12), rig_machine(1e7, false));
+  const PlanRequest request = planned.request(64 * kMega);
+  const GuidedPlanning planning(request);
+  EvictionWalk walk(request, planning.uses(), planning.problem());
+  EXPECT_TRUE(walk.run({}).empty());
+}
+
+TEST(EvictionWalk, LeavesWhatFitsInTheMemoryThatItMayTake) {
+  const Planned planned(rig_chain(24), rig_machine(1e5, false));
+  const PlanRequest request = planned.request(8 * kMega);
+  const GuidedPlanning planning(request);
+  EvictionWalk walk(request, planning.uses(), planning.problem());
+  const auto batches = walk.run({0, 1, StatesAway::none});
+  ASSERT_FALSE(batches.empty());
+  const RecomputeRewrite remade(request, planning.uses(), batches);
+  EXPECT_LE(Lifetimes(remade.request().graph).peak_bytes().count, 8 * kMega);
+  EXPECT_GT(Lifetimes(planned.graph).peak_bytes().count, 20 * kMega);
+  std::vector<int> times(planned.graph.kernels.size());
+  for (const RecomputeBatch& batch : batches) {
+    for (const std::uint32_t kernel : batch.kernels) ++times[kernel];
+  }
+  EXPECT_GE(*std::max_element(times.begin(), times.end()), 2) << "in so little memory some run a third time";
+}
+
+TEST(EvictionWalk, GivesPlansThatComputeTheSameOfRandomGraphs) {
+  const auto cases = few_or_all<std::uint64_t>(30, 600);
+  std::uint64_t planned = 0, ran_again = 0, ran_thrice = 0, read_again = 0;
+  for (std::uint64_t seed = 0; seed < cases; ++seed) {
+    SplitMix random(seed);
+    RandomGraphOptions shape;
+    shape.kernels = 10 + static_cast<std::uint32_t>(random.below(30));
+    shape.result_share = 0.03;
+    Graph graph = random_graph(shape, seed);
+    for (Kernel& kernel : graph.kernels) kernel.phase = Phase::forward;
+    std::vector<std::uint32_t> counting;
+    for (std::uint32_t k = 0; k < shape.kernels; ++k) {
+      if (random.below(3) == 0) counting.push_back(k);
+    }
+    let_count(graph, counting);
+    Machine machine = random_machine(seed);
+    for (std::size_t i = 1; i < machine.tiers.size(); ++i) machine.tiers[i].addressable = false;
+    const Profile profile = estimate(graph, machine);
+    PlanRequest request{graph, machine, profile, {}};
+    for (const MachineTier& tier : machine.tiers) request.budget.push_back(tier.capacity);
+    const std::uint64_t least = least_budget(graph, machine).bytes.count;
+    request.budget[0] = Bytes{least + random.below(Lifetimes(graph).peak_bytes().count / 2)};
+    const GuidedPlanning planning(request);
+    if (!planning.problem().linked) continue;
+    EvictionWalk walk(request, planning.uses(), planning.problem());
+    const std::vector<RecomputeBatch> batches =
+        walk.run({0.5 * static_cast<double>(random.below(3)), 1, static_cast<StatesAway>(random.below(3))});
+    std::vector<int> times(graph.kernels.size());
+    int most = 0;
+    for (const RecomputeBatch& batch : batches) {
+      for (const std::uint32_t kernel : batch.kernels) most = std::max(most, ++times[kernel]);
+    }
+    const RecomputeRewrite remade(request, planning.uses(), batches);
+    const auto plan = plan_of(remade);
+    if (!plan) continue;
+    ++planned;
+    ran_again += most > 0 ? 1 : 0;
+    ran_thrice += most > 1 ? 1 : 0;
+    read_again += most > 1 && !remade.side_by_side().empty() ? 1 : 0;
+    ASSERT_EQ(wrong_with(graph, machine, *plan), "") << "case " << seed;
+    const Seconds step = simulate(graph, machine, profile, *plan).step;
+    EXPECT_GE(step.count(), step_bound(request).step.count() * (1 - 1e-9)) << "case " << seed;
+  }
+  std::cout << "  " << planned << " planned, " << ran_again << " with recomputation, " << ran_thrice
+            << " with third runs, " << read_again << " of them with state\n";
+  EXPECT_GT(planned, cases / 3);
+  EXPECT_GT(ran_again, cases / 6);
+  EXPECT_GT(ran_thrice, cases / 20);
+  EXPECT_GT(read_again, 0U);
 }
 
 TEST(Checkpoints, DropNothingWhereEverythingFits) {

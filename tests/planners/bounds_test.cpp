@@ -126,6 +126,62 @@ TEST(Bounds, CountWhatWasThereBeforeAKernelWorkedInPlace) {
   EXPECT_GT(step, 5.19);
 }
 
+/// What is needed is made from what is not, which takes ten times as long.
+TEST(Bounds, CountWhatRecomputationNeeds) {
+  ByHand by_hand;
+  Graph& graph = by_hand.graph;
+  TensorId last = by_hand.tensor("in", TensorKind::input, 640);
+  std::vector<TensorId> needed;
+  for (int i = 0; i < 8; ++i) {
+    const TensorId between = by_hand.tensor("between" + std::to_string(i), TensorKind::activation, 64000);
+    needed.push_back(by_hand.tensor("needed" + std::to_string(i), TensorKind::activation, 64000));
+    by_hand.kernel({last}, {between}, Seconds{10});
+    by_hand.kernel({between}, {needed.back()}, Seconds{1});
+    last = needed.back();
+  }
+  TensorId sum = by_hand.tensor("sum", TensorKind::activation, 64);
+  by_hand.kernel({last}, {sum}, Seconds{1});
+  for (int i = 6; i >= 0; --i) by_hand.kernel({needed[static_cast<std::size_t>(i)], sum}, {sum}, Seconds{1});
+  graph.results = {sum};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+  // Links carry next to nothing, and 3.9 of the seven do not fit beside the kernel that makes the last.
+  const Machine machine = memory_and_disk(1, 1, 0);
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{5 * 64000 + 6400}, Bytes{1 << 30}}};
+  const Bound bound = step_bound(request);
+  EXPECT_DOUBLE_EQ(bound.compute.count(), 96);
+  EXPECT_GT(bound.step.count(), 96 + 3.85 * 11);
+  EXPECT_LE(bound.step.count(), 96 + 3.9 * 11);
+}
+
+/// Kernels run again while others' values come in.
+TEST(Bounds, LetRecomputationRunBesideCopies) {
+  ByHand by_hand;
+  Graph& graph = by_hand.graph;
+  const TensorId in = by_hand.tensor("in", TensorKind::input, 640),
+                 large = by_hand.tensor("large", TensorKind::activation, 512000);
+  TensorId sum = by_hand.tensor("sum", TensorKind::activation, 64);
+  std::vector<TensorId> made;
+  for (int i = 0; i < 8; ++i) {
+    made.push_back(by_hand.tensor("made" + std::to_string(i), TensorKind::activation, 64000));
+    by_hand.kernel({in}, {made.back()}, Seconds{1});
+  }
+  by_hand.kernel({in}, {sum}, Seconds{100});  // meanwhile all of them leave
+  by_hand.kernel({in}, {large}, Seconds{1});
+  by_hand.kernel({large, sum}, {sum}, Seconds{1});
+  for (const TensorId one : made) by_hand.kernel({one, sum}, {sum}, Seconds{0.01});
+  graph.results = {sum};
+  ASSERT_TRUE(validate(graph)) << validate(graph).error().message;
+  // To come in takes each two seconds, to be made one: five of eight are made while three come.
+  const Machine machine = memory_and_disk(32000, 32000, 0);
+  const Profile profile = estimate(graph, machine);
+  const PlanRequest request{graph, machine, profile, {Bytes{512000 + 6400}, Bytes{1 << 30}}};
+  const Bound bound = step_bound(request);
+  EXPECT_LE(bound.step.count(), 8 + 100 + 1 + 1 + 6);
+  EXPECT_GT(bound.step.count(), 8 + 100 + 1 + 1 + 5.2);
+  EXPECT_GE(make_plan("best", request).value().prediction.step.count(), bound.step.count());
+}
+
 /// What comes in and what leaves before a kernel may do so at once, also where all of the step is one block.
 TEST(Bounds, LetOppositeLinksWorkAtOnce) {
   ByHand by_hand;

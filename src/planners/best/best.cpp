@@ -8,12 +8,14 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "planners/autotm/autotm.hpp"
 #include "planners/baselines/prefetch.hpp"
 #include "planners/baselines/swapping.hpp"
 #include "planners/best/checkpoints.hpp"
+#include "planners/best/eviction_walk.hpp"
 #include "planners/best/guided_planning.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
@@ -38,8 +40,8 @@ constexpr double kClose = 1e-3;
 /// Where movement alone is so much slower than with recomputation, it is not tried further.
 constexpr double kMuchSlower = 1.05;
 
-/// How many plans are tried at most.
-constexpr std::uint64_t kMostPriced = 8, kMostRecomputed = 20;
+/// How many plans are tried at most. Where walks find better ones, few are tried by segments.
+constexpr std::uint64_t kMostPriced = 8, kMostRecomputed = 20, kFewRecomputed = 4, kMostEvicted = 20;
 
 /// How many choices are estimated for each that is tried.
 constexpr std::uint64_t kEstimates = 8;
@@ -94,6 +96,11 @@ class Fastest {
   std::uint64_t plans_ = 0;
 };
 
+bool moves_anything(const Plan& plan) {
+  return std::any_of(plan.instructions.begin(), plan.instructions.end(),
+                     [](const Instruction& one) { return std::holds_alternative<Copy>(one); });
+}
+
 /// Plans a step with some recomputation.
 class RecomputePlanning {
  public:
@@ -115,39 +122,86 @@ class RecomputePlanning {
   best::GuidedPlanning planning_;
 };
 
+/// Offers steps with recomputation, and remembers the one with the fastest plan.
+class RecomputeTries {
+ public:
+  /// `copies`: what is expected of them, each of which is tried.
+  RecomputeTries(const PlanRequest& request, Fastest& fastest, std::uint64_t most,
+                 std::vector<best::Copies> copies)
+      : request_(request), fastest_(fastest), left_(most), copies_(std::move(copies)) {}
+
+  std::uint64_t left() const { return left_; }
+  bool is_over() const { return left_ == 0 || request_.stop.stop_requested(); }
+  bool has_chosen() const { return chosen_ != nullptr; }
+
+  /// Returns whether it is faster than all before.
+  bool offer(best::RecomputeRewrite step) {
+    if (step.recomputations() == 0) return false;
+    --left_;
+    auto planning = std::make_unique<RecomputePlanning>(std::move(step));
+    bool faster = false;
+    for (const best::Copies copies : copies_) {
+      const best::GuidedPlanning::Recipe recipe{kReserves[0], best::Order::largest_first, request_.seed,
+                                                false, copies};
+      auto plan = planning->plan(recipe);
+      const bool moves = !plan || moves_anything(*plan);
+      if (fastest_.offer(std::move(plan), kRecomputed)) {
+        faster = true;
+        expected_ = copies;
+      }
+      if (!moves) break;
+    }
+    if (faster) chosen_ = std::move(planning);
+    return faster;
+  }
+
+  /// Offers the fastest step with other shares of memory left free.
+  void offer_other_reserves() {
+    for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i) {
+      const best::GuidedPlanning::Recipe recipe{kReserves[i], best::Order::largest_first, request_.seed, true,
+                                                expected_};
+      fastest_.offer(chosen_->plan(recipe), kRecomputed);
+    }
+  }
+
+ private:
+  const PlanRequest& request_;
+  Fastest& fastest_;
+  std::uint64_t left_;
+  std::vector<best::Copies> copies_;
+  best::Copies expected_ = best::Copies::waited_for;  ///< of those, in the fastest plan
+  std::unique_ptr<RecomputePlanning> chosen_;
+};
+
 /// Looks for the best choice of what is recomputed: one for each size of segments, then around the best.
 class RecomputeSearch {
  public:
-  RecomputeSearch(const PlanRequest& request, const best::GuidedPlanning& priced, Fastest& fastest)
+  RecomputeSearch(const PlanRequest& request, const best::GuidedPlanning& priced, Fastest& fastest,
+                  std::uint64_t most)
       : request_(request),
         priced_(priced),
         checkpoints_(request, priced.uses(), priced.problem(), priced.multipliers()),
-        fastest_(fastest),
-        left_(priced.tries(kMostRecomputed)) {}
+        tries_(request, fastest, priced.tries(most), {best::Copies::waited_for}) {}
 
   void run() {
-    const std::uint64_t after = left_ / 2;
-    for (const auto& choice : checkpoints_.choices(kEstimates * left_)) {
-      if (left_ > after && !is_late()) offer(choice);
+    const std::uint64_t all = tries_.left();
+    for (const auto& choice : checkpoints_.choices(kEstimates * all)) {
+      if (tries_.left() > all / 2 && !tries_.is_over()) offer(choice);
     }
-    for (double step = kFirstStep; chosen_ && left_ > 0 && step > kLastStep && !is_late();) {
+    for (double step = kFirstStep; tries_.has_chosen() && step > kLastStep && !tries_.is_over();) {
       const best::Checkpoints::Choice from = choice_;
       if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
     }
-    const bool is_large = priced_.tries(kMostRecomputed) <= std::size(kReserves);
-    for (std::size_t i = 1; chosen_ && !is_large && i < std::size(kReserves); ++i)
-      fastest_.offer(chosen_->plan({kReserves[i], best::Order::largest_first, request_.seed}), kRecomputed);
+    if (all > std::size(kReserves)) tries_.offer_other_reserves();
   }
 
  private:
   /// By how much the share of discarded bytes changes from one try to the next, at first and at last.
   static constexpr double kFirstStep = 1.0 / 16, kLastStep = 1.0 / 200;
 
-  bool is_late() const { return request_.stop.stop_requested(); }
-
   bool offer_more(best::Checkpoints::Choice choice, double more) {
     choice.amount += more;
-    return left_ > 0 && choice.amount > 0 && choice.amount <= 1 && offer(choice);
+    return tries_.left() > 0 && choice.amount > 0 && choice.amount <= 1 && offer(choice);
   }
 
   /// Returns whether it is faster than all before.
@@ -155,14 +209,7 @@ class RecomputeSearch {
     std::vector<best::DiscardWindow> discarded = checkpoints_.discarded(choice);
     if (std::find(tried_.begin(), tried_.end(), discarded) != tried_.end()) return false;
     tried_.push_back(discarded);
-    best::RecomputeRewrite step(request_, priced_.uses(), std::move(discarded));
-    if (step.recomputations() == 0) return false;
-    --left_;
-    auto planning = std::make_unique<RecomputePlanning>(std::move(step));
-    if (!fastest_.offer(planning->plan({kReserves[0], best::Order::largest_first, request_.seed, false}),
-                        kRecomputed))
-      return false;
-    chosen_ = std::move(planning);
+    if (!tries_.offer(best::RecomputeRewrite(request_, priced_.uses(), std::move(discarded)))) return false;
     choice_ = choice;
     return true;
   }
@@ -170,11 +217,76 @@ class RecomputeSearch {
   const PlanRequest& request_;
   const best::GuidedPlanning& priced_;
   best::Checkpoints checkpoints_;
-  Fastest& fastest_;
-  std::uint64_t left_;  ///< tries
+  RecomputeTries tries_;
   std::vector<std::vector<best::DiscardWindow>> tried_;
   best::Checkpoints::Choice choice_;
-  std::unique_ptr<RecomputePlanning> chosen_;
+};
+
+/// The same where kernels use fast memory alone: what is evicted on a walk through the step, which depends on
+/// how much is left to links.
+class EvictionSearch {
+ public:
+  EvictionSearch(const PlanRequest& request, const best::GuidedPlanning& priced, Fastest& fastest)
+      : request_(request),
+        priced_(priced),
+        walk_(request, priced.uses(), priced.problem()),
+        tries_(request, fastest, priced.tries(kMostEvicted),
+               {best::Copies::hidden, best::Copies::waited_for}) {}
+
+  void run() {
+    const std::uint64_t all = tries_.left();
+    // A little more or less changes what is evicted, and where copies meet kernels, a lot: first all over.
+    for (const double hidden : {0.5, 0.0, 0.9}) {
+      for (const best::StatesAway states : states_worth_moving()) offer({hidden, 1, states});
+    }
+    for (const double hidden : {0.25, 0.7, 0.1, 0.4}) offer({hidden, 1, chosen_.states});
+    for (const double patience : {2.0, 0.5}) offer({chosen_.hidden, patience, chosen_.states});
+    for (double step = kFirstStep; tries_.has_chosen() && step > kLastStep && !tries_.is_over();) {
+      const best::EvictionWalk::Options from = chosen_;
+      if (!offer_more(from, -step) && !offer_more(from, step)) step /= 2;
+    }
+    if (all > std::size(kReserves)) tries_.offer_other_reserves();
+  }
+
+ private:
+  /// By how much the share that links carry changes from one try to the next, at first and at last.
+  static constexpr double kFirstStep = 0.08, kLastStep = 0.01;
+  /// Of fast memory: what is less matters little, and what is more leaves little beside it.
+  static constexpr double kLittle = 0.02, kMuch = 0.4;
+
+  std::vector<best::StatesAway> states_worth_moving() const {
+    const double capacity = priced_.problem().capacity;
+    const double once = walk_.bytes_away(best::StatesAway::used_once),
+                 all = walk_.bytes_away(best::StatesAway::all);
+    std::vector<best::StatesAway> states;
+    if (all < kMuch * capacity) states.push_back(best::StatesAway::none);
+    if (once > kLittle * capacity) states.push_back(best::StatesAway::used_once);
+    if (all - once > kMuch * capacity) states.push_back(best::StatesAway::all);
+    return states;
+  }
+
+  bool offer_more(best::EvictionWalk::Options options, double more) {
+    options.hidden += more;
+    return options.hidden >= 0 && offer(options);
+  }
+
+  /// Returns whether it is faster than all before.
+  bool offer(const best::EvictionWalk::Options& options) {
+    if (tries_.is_over()) return false;
+    std::vector<best::RecomputeBatch> batches = walk_.run(options);
+    if (std::find(tried_.begin(), tried_.end(), batches) != tried_.end()) return false;
+    tried_.push_back(batches);
+    if (!tries_.offer(best::RecomputeRewrite(request_, priced_.uses(), batches))) return false;
+    chosen_ = options;
+    return true;
+  }
+
+  const PlanRequest& request_;
+  const best::GuidedPlanning& priced_;
+  best::EvictionWalk walk_;
+  RecomputeTries tries_;
+  std::vector<std::vector<best::RecomputeBatch>> tried_;
+  best::EvictionWalk::Options chosen_;
 };
 
 /// Offers plans without recomputation, of these recipes.
@@ -205,7 +317,11 @@ Result<Plan> plan_best(const PlanRequest& request) {
   }
   offer_priced(plain, priced, 0, 1, fastest);
   const Seconds moved = fastest.step();
-  if (!fastest.is_close_to(priced.clock().fast_step())) RecomputeSearch(plain, priced, fastest).run();
+  const Seconds least = priced.clock().fast_step();
+  const bool alone = priced.problem().linked && !priced.problem().addressable;
+  if (alone && !fastest.is_close_to(least)) EvictionSearch(plain, priced, fastest).run();
+  if (!fastest.is_close_to(least))
+    RecomputeSearch(plain, priced, fastest, alone ? kFewRecomputed : kMostRecomputed).run();
   if (moved <= kMuchSlower * fastest.step())
     offer_priced(plain, priced, 1, priced.tries(kMostPriced), fastest);
   return fastest.take();

@@ -98,7 +98,7 @@ void GuidedPlanning::time_copies() {
 }
 
 Placement GuidedPlanning::place(double capacity, const Recipe& recipe) const {
-  Placement placement(problem_, copies_, capacity);
+  Placement placement(problem_, copies_, capacity, expected(recipe));
   SplitMix random(recipe.seed);
   for (const double trust : kRound) {
     const bool first = trust == kRound[0];
@@ -145,7 +145,8 @@ Result<Draft> GuidedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   const migration::IntervalEnd end;
   const Placement placed = place((1 - recipe.reserve) * static_cast<double>(capacity.count), recipe);
   // Where kernels wait for links anyway, stores go in the order in which tensors leave.
-  const auto stores = problem_.addressable ? migration::Stores::ahead : migration::Stores::when_leaving;
+  const auto stores =
+      expected(recipe) == Copies::hidden ? migration::Stores::ahead : migration::Stores::when_leaving;
   migration::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
                                     migration::FetchOrder::use, view_.kernels(), stores);
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
@@ -162,7 +163,9 @@ Result<Draft> GuidedPlanning::draft(const Recipe& recipe) const {
     if (!made) return made;
     const Bytes more = std::max(made->needed[0], request_.budget[0]) - request_.budget[0];
     if (more == Bytes{} || more >= capacity || attempt == kAttempts) return made;
-    capacity -= more;
+    // Where kernels use fast memory alone packing is tight, and its loss changes with every draft.
+    const bool twice = !problem_.addressable && attempt > 0 && 2 * more < capacity;
+    capacity -= twice ? 2 * more : more;
   }
 }
 

@@ -26,6 +26,8 @@ class GuidedPlanning {
     Order order = Order::largest_first;
     std::uint64_t seed = 0;
     bool exchanges = true;  ///< whether tensors that compete for memory choose in other orders, too
+    /// Where kernels use fast memory alone; elsewhere copies are always expected to be hidden.
+    Copies copies = Copies::waited_for;
   };
   /// Falls back on what `plan_to_fit` does where the sweeps fit nothing.
   Result<Plan> plan(const Recipe& recipe) const;
@@ -41,6 +43,9 @@ class GuidedPlanning {
  private:
   void time_copies();
   Result<Draft> draft(Bytes capacity, const Recipe& recipe) const;
+  Copies expected(const Recipe& recipe) const {
+    return problem_.addressable ? Copies::hidden : recipe.copies;
+  }
   Placement place(double capacity, const Recipe& recipe) const;
   migration::Schedule schedule(const Placement& placement) const;
   void add_unit(std::uint32_t unit, const Placement& placement, migration::Schedule& schedule) const;

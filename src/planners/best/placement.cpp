@@ -65,11 +65,12 @@ struct Placement::Taker {
   }
 };
 
-Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity)
+Placement::Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity,
+                     Copies expected)
     : problem_(problem),
       copies_(copies),
       capacity_(capacity),
-      hides_(problem.addressable),
+      hides_(expected == Copies::hidden),
       finder_(problem),
       own_(problem),
       unit_costs_(problem, own_),

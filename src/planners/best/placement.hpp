@@ -25,6 +25,10 @@ struct CopyTime {
   double out = 0, in = 0;
 };
 
+/// Whether copies are expected to be done beside kernels, and have their room meanwhile, or kernels to wait
+/// for links anyway, so that how long copies take compared with kernels tells nothing.
+enum class Copies { hidden, waited_for };
+
 /// Which tensors choose before others, after those whose copies take much longer than their bytes would.
 enum class Order { largest_first, random };
 
@@ -32,7 +36,8 @@ class Placement {
  public:
   /// Nothing is in fast memory but what kernels cannot use elsewhere. Borrows the problem and the times, one
   /// for each of its tensors.
-  Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity);
+  Placement(const bounds::Problem& problem, const std::vector<CopyTime>& copies, double capacity,
+            Copies expected);
 
   /// Every tensor of at least so many bytes chooses anew; tensors of one size do so in random order.
   void sweep(const bounds::Multipliers& multipliers, Trust trust, Order order, SplitMix& random,
@@ -67,9 +72,7 @@ class Placement {
   const bounds::Problem& problem_;
   const std::vector<CopyTime>& copies_;
   double capacity_;
-  /// Whether copies are expected to be done beside kernels. Where these use fast memory alone, links are what
-  /// they wait for: then how long copies take compared with kernels tells nothing.
-  bool hides_;
+  bool hides_;  ///< copies are expected to be hidden
   bounds::Paths finder_;
   bounds::Multipliers own_;       ///< of operands
   bounds::UnitCosts unit_costs_;  ///< of the tensor that chooses

@@ -5,56 +5,21 @@
 #include <utility>
 #include <variant>
 
-#include "graph/tokens.hpp"
 #include "migration/fit.hpp"
+#include "planners/best/recompute_closure.hpp"
 
 namespace terrace::best {
-namespace {
-
-/// Which tensors and kernels are in a set that is emptied often.
-class Marks {
- public:
-  explicit Marks(std::size_t size) : mark_(size) {}
-  void clear() { ++now_; }
-  bool has(std::uint32_t index) const { return mark_[index] == now_; }
-  /// Returns whether it was not in the set.
-  bool add(std::uint32_t index) {
-    if (has(index)) return false;
-    mark_[index] = now_;
-    return true;
-  }
-
- private:
-  std::vector<std::uint32_t> mark_;
-  std::uint32_t now_ = 1;
-};
-
-bool has_operand(const std::vector<Operand>& operands, TensorId tensor) {
-  return std::any_of(operands.begin(), operands.end(),
-                     [&](const Operand& operand) { return operand.tensor == tensor; });
-}
-
-}  // namespace
 
 /// Goes through the kernels in order and puts second runs before those that need them.
 class RecomputeRewrite::Rewriting {
  public:
-  Rewriting(RecomputeRewrite& to, const StepUses& uses, std::vector<DiscardWindow> discarded)
+  Rewriting(RecomputeRewrite& to, const StepUses& uses)
       : to_(to),
         graph_(to.asked_.graph),
-        uses_(uses),
-        discarded_(std::move(discarded)),
-        writers_(graph_.tensors.size()),
-        is_result_(graph_.tensors.size()),
+        closure_(graph_, uses, to.asked_.machine),
         recomputed_(graph_.tensors.size()),
-        first_run_(graph_.kernels.size()),
-        runs_twice_(graph_.kernels.size()),
-        in_kernels_(graph_.kernels.size()),
-        in_tensors_(graph_.tensors.size()) {
-    for (const TensorId result : graph_.results) is_result_[result.index] = true;
-    for (std::uint32_t k = 0; k < graph_.kernels.size(); ++k) {
-      for (const Operand& output : graph_.kernels[k].outputs) writers_[output.tensor.index].push_back(k);
-    }
+        last_run_(graph_.kernels.size()),
+        ran_again_(graph_.kernels.size()) {
     to_.graph_ = graph_;
     to_.graph_.kernels.clear();
     to_.profile_.graph = to_.asked_.profile.graph;
@@ -65,13 +30,23 @@ class RecomputeRewrite::Rewriting {
     }
   }
 
-  void run() {
+  /// By tensor: what is discarded, and what of that cannot be recomputed is kept.
+  void run(std::vector<DiscardWindow> discarded) {
+    discarded_ = std::move(discarded);
     for (std::uint32_t k = 0; k < graph_.kernels.size(); ++k) {
       for (const Operand& input : graph_.kernels[k].inputs) {
         if (discarded_[input.tensor.index].until == k) recompute(input.tensor, k);
       }
-      first_run_[k] = next_run();
-      add_run(k, graph_.kernels[k].workspace);
+      run_first_time(k);
+    }
+    to_.snapshots_ = StateSnapshots(std::move(state_reads_));
+  }
+
+  void run(const std::vector<RecomputeBatch>& batches) {
+    auto next = batches.begin();
+    for (std::uint32_t k = 0; k < graph_.kernels.size(); ++k) {
+      for (; next != batches.end() && next->before == k; ++next) run_batch(next->kernels, next->tensors);
+      run_first_time(k);
     }
     to_.snapshots_ = StateSnapshots(std::move(state_reads_));
   }
@@ -82,85 +57,20 @@ class RecomputeRewrite::Rewriting {
     return discarded.after != kNever && discarded.after < before && !recomputed_[tensor.index];
   }
 
-  /// Whether the tensor is written between two kernels.
-  bool is_changed(TensorId tensor, std::uint32_t after, std::uint32_t before) const {
-    const auto& writers = writers_[tensor.index];
-    const auto next = std::upper_bound(writers.begin(), writers.end(), after);
-    return next != writers.end() && *next < before;
-  }
-
   void recompute(TensorId tensor, std::uint32_t before) {
-    while (is_discarded(tensor, before) && !collect(tensor, before)) {
+    const auto at_hand = [&](TensorId one) { return !is_discarded(one, before); };
+    const auto may_run = [&](std::uint32_t kernel) { return !ran_again_[kernel]; };
+    while (is_discarded(tensor, before) && !closure_.collect(tensor, before, at_hand, may_run)) {
       if (!keep_what_failed()) discarded_[tensor.index] = {};
     }
     if (!is_discarded(tensor, before)) return;
-    for (const TensorId made : tensors_) {
-      recomputed_[made.index] = true;
-      stands_for_[made.index] = add_tensor(graph_[made], made);
-    }
-    for (const std::uint32_t k : kernels_) run_second_time(k);
+    for (const TensorId made : closure_.tensors()) recomputed_[made.index] = true;
+    run_batch(closure_.kernels(), closure_.tensors());
   }
 
-  /// Finds what has to be recomputed, and what has to run for it in order. Returns whether that is possible.
-  bool collect(TensorId tensor, std::uint32_t before) {
-    kernels_.clear();
-    tensors_.clear();
-    in_kernels_.clear();
-    in_tensors_.clear();
-    failed_kernel_ = kNever;
-    failed_tensor_ = {};
-    if (!collect_tensor(tensor, before)) return false;
-    for (std::size_t next = 0; next < kernels_.size();) {
-      const std::uint32_t kernel = failed_kernel_ = kernels_[next++];  // more come meanwhile
-      if (!collect_outputs(kernel, before) || !collect_inputs(kernel, before)) return false;
-    }
-    std::sort(kernels_.begin(), kernels_.end());
-    return true;
-  }
-
-  /// Adds the kernels that wrote all values of the tensor so far.
-  bool collect_tensor(TensorId tensor, std::uint32_t before) {
-    const Tensor& what = graph_[tensor];
-    if (!in_tensors_.add(tensor.index)) return true;
-    if (what.persistent || is_given(what) || is_result_[tensor.index] || recomputed_[tensor.index])
-      return false;
-    tensors_.push_back(tensor);
-    for (const std::uint32_t writer : writers_[tensor.index]) {
-      if (writer >= before) break;
-      if (runs_twice_[writer] || has_token(graph_, graph_.kernels[writer])) return false;
-      if (in_kernels_.add(writer)) kernels_.push_back(writer);
-    }
-    return true;
-  }
-
-  bool collect_outputs(std::uint32_t k, std::uint32_t before) {
-    const Kernel& kernel = graph_.kernels[k];
-    return std::all_of(kernel.outputs.begin(), kernel.outputs.end(), [&](const Operand& output) {
-      return graph_[output.tensor].persistent ? is_read_twice(k, output.tensor, before)
-                                              : collect_tensor(output.tensor, before);
-    });
-  }
-
-  /// Whether nobody uses it between the two runs, and both read it.
-  bool is_read_twice(std::uint32_t k, TensorId tensor, std::uint32_t before) const {
-    if (is_result_[tensor.index] || !has_operand(graph_.kernels[k].inputs, tensor)) return false;
-    if (!StateSnapshots::possible(to_.asked_.machine)) return false;
-    const auto uses = uses_.of(k);
-    const auto use =
-        std::find_if(uses.begin(), uses.end(), [&](const Use& one) { return one.tensor == tensor; });
-    return use->next == kNever || use->next >= before;
-  }
-
-  bool collect_inputs(std::uint32_t k, std::uint32_t before) {
-    const Kernel& kernel = graph_.kernels[k];
-    return std::all_of(kernel.inputs.begin(), kernel.inputs.end(), [&](const Operand& input) {
-      const bool changed = is_changed(input.tensor, k, before);
-      if (graph_[input.tensor].persistent) return !changed;
-      if (!changed && !is_discarded(input.tensor, before)) return true;
-      if (collect_tensor(input.tensor, before)) return true;
-      failed_tensor_ = input.tensor;
-      return false;
-    });
+  void run_batch(const std::vector<std::uint32_t>& kernels, const std::vector<TensorId>& tensors) {
+    for (const TensorId made : tensors) stands_for_[made.index] = add_tensor(graph_[made], made);
+    for (const std::uint32_t k : kernels) run_again(k);
   }
 
   /// Keeps what cannot be recomputed, so that other things can. Returns whether less is discarded now.
@@ -168,32 +78,40 @@ class RecomputeRewrite::Rewriting {
     const auto keep = [&](TensorId tensor) {
       return std::exchange(discarded_[tensor.index], DiscardWindow{}) != DiscardWindow{};
     };
-    if (failed_tensor_ && keep(failed_tensor_)) return true;
+    if (closure_.failed_tensor() && keep(closure_.failed_tensor())) return true;
     bool any = false;
-    if (failed_kernel_ != kNever) {
-      for (const Operand& output : graph_.kernels[failed_kernel_].outputs) any = keep(output.tensor) || any;
+    if (closure_.failed_kernel() != kNever) {
+      for (const Operand& output : graph_.kernels[closure_.failed_kernel()].outputs)
+        any = keep(output.tensor) || any;
     }
     return any;
   }
 
   /// One past the last run before the kernel's first one that writes the tensor.
   std::uint32_t written_before(TensorId tensor, std::uint32_t k) const {
-    const auto& writers = writers_[tensor.index];
+    const auto& writers = closure_.writers(tensor);
     const auto own = std::lower_bound(writers.begin(), writers.end(), k);
-    return own == writers.begin() ? 0 : first_run_[*std::prev(own)] + 1;
+    return own == writers.begin() ? 0 : last_run_[*std::prev(own)] + 1;
   }
 
-  void run_second_time(std::uint32_t k) {
-    runs_twice_[k] = true;
+  void run_first_time(std::uint32_t k) {
+    last_run_[k] = next_run();
+    add_run(k, graph_.kernels[k].workspace);
+  }
+
+  void run_again(std::uint32_t k) {
     const Kernel& kernel = graph_.kernels[k];
+    const bool is_saved = ran_again_[k];
     for (std::size_t i = 0; i < kernel.outputs.size(); ++i) {
       const TensorId output = kernel.outputs[i].tensor;
       if (!graph_[output].persistent) continue;
       Tensor nowhere = graph_[output];
       nowhere.persistent = false;
-      to_.graph_.kernels[first_run_[k]].outputs[i].tensor = add_tensor(std::move(nowhere), {});
-      state_reads_.push_back({output, first_run_[k], next_run(), written_before(output, k)});
+      to_.graph_.kernels[last_run_[k]].outputs[i].tensor = add_tensor(std::move(nowhere), {});
+      state_reads_.push_back({output, last_run_[k], next_run(), written_before(output, k), is_saved});
     }
+    ran_again_[k] = true;
+    last_run_[k] = next_run();
     add_run(k, kernel.workspace ? add_tensor(graph_[kernel.workspace], kernel.workspace) : TensorId{});
   }
 
@@ -218,26 +136,25 @@ class RecomputeRewrite::Rewriting {
 
   RecomputeRewrite& to_;
   const Graph& graph_;
-  const StepUses& uses_;
+  RecomputeClosure closure_;
   std::vector<DiscardWindow> discarded_;
-  std::vector<std::vector<std::uint32_t>> writers_;  ///< by tensor
-  std::vector<bool> is_result_, recomputed_;         ///< by tensor
-  std::vector<TensorId> stands_for_;                 ///< by tensor: the one that kernels take from here on
-  std::vector<std::uint32_t> first_run_;             ///< by kernel
-  std::vector<bool> runs_twice_;                     ///< by kernel
+  std::vector<bool> recomputed_;         ///< by tensor
+  std::vector<TensorId> stands_for_;     ///< by tensor: the one that kernels take from here on
+  std::vector<std::uint32_t> last_run_;  ///< by kernel
+  std::vector<bool> ran_again_;          ///< by kernel
   std::vector<StateRead> state_reads_;
-  // What is being recomputed:
-  std::vector<std::uint32_t> kernels_;
-  std::vector<TensorId> tensors_;
-  Marks in_kernels_, in_tensors_;
-  std::uint32_t failed_kernel_ = kNever;
-  TensorId failed_tensor_;
 };
 
 RecomputeRewrite::RecomputeRewrite(const PlanRequest& request, const StepUses& uses,
                                    std::vector<DiscardWindow> discarded)
     : asked_(request) {
-  Rewriting(*this, uses, std::move(discarded)).run();
+  Rewriting(*this, uses).run(std::move(discarded));
+}
+
+RecomputeRewrite::RecomputeRewrite(const PlanRequest& request, const StepUses& uses,
+                                   const std::vector<RecomputeBatch>& batches)
+    : asked_(request) {
+  Rewriting(*this, uses).run(batches);
 }
 
 void RecomputeRewrite::restore(Run& run) const {

@@ -4,10 +4,12 @@
 // plan it as any other graph; `restore` turns such a plan into one for the graph it comes from.
 //
 // A kernel can be recomputed where it can read what it read before: what was discarded is recomputed first,
-// in the graph's order, and so is what was overwritten since. Nothing runs more than twice.
+// in the graph's order, and so is what was overwritten since. Of windows nothing runs more than twice;
+// batches say themselves what runs, as often as they like.
 //
 // A kernel that changes what outlives the step, as batch normalisation does with its running statistics,
-// reads the old value twice (state_snapshots.hpp). Here its first run only reads it, and writes to nowhere.
+// reads the old value in every run (state_snapshots.hpp). Here all runs but the last only read it, and write
+// to nowhere.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +27,22 @@ struct DiscardWindow {
   bool operator==(const DiscardWindow&) const = default;
 };
 
+/// Kernels that run again before another, and the tensors that they make anew. What these hold so far is of
+/// no use from there on.
+struct RecomputeBatch {
+  std::uint32_t before = 0;
+  std::vector<std::uint32_t> kernels;  ///< ascending
+  std::vector<TensorId> tensors;
+  bool operator==(const RecomputeBatch&) const = default;
+};
+
 class RecomputeRewrite {
  public:
   /// `discarded`: by tensor. What cannot be recomputed is kept. Borrows the request.
   RecomputeRewrite(const PlanRequest& request, const StepUses& uses, std::vector<DiscardWindow> discarded);
+  /// `batches`: in order, each a closure (recompute_closure.hpp) of what is gone then.
+  RecomputeRewrite(const PlanRequest& request, const StepUses& uses,
+                   const std::vector<RecomputeBatch>& batches);
 
   PlanRequest request() const {
     return {graph_, asked_.machine, profile_, asked_.budget, asked_.seed, asked_.options, asked_.stop};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "plan/region_size.hpp"
+#include "plan/step_uses.hpp"
 
 namespace terrace::best {
 namespace {
@@ -19,6 +20,17 @@ std::uint32_t next_ticket(const Plan& plan) {
     if (const auto* copy = std::get_if<Copy>(&instruction)) next = std::max(next, copy->ticket + 1);
   }
   return next;
+}
+
+/// By read: whether the next one of its tensor, if any, has a snapshot of its own. pre: in order
+std::vector<bool> find_last(const std::vector<StateRead>& all) {
+  std::vector<bool> last(all.size(), true);
+  std::map<TensorId, std::size_t> latest;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto [found, is_new] = latest.try_emplace(all[i].tensor, i);
+    if (!is_new) last[std::exchange(found->second, i)] = !all[i].is_saved;
+  }
+  return last;
 }
 
 }  // namespace
@@ -35,28 +47,51 @@ StateSnapshots::StateSnapshots(std::vector<StateRead> all) {
                    [](const StateRead& a, const StateRead& b) { return a.first < b.first; });
   std::map<TensorId, std::uint32_t> place;
   std::vector<std::uint32_t> second;  // by place: one past the latest second run so far
-  for (const StateRead& one : all) {
+  std::vector<Runs> later;
+  const std::vector<bool> last = find_last(all);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const StateRead& one = all[i];
     const auto [found, is_new] = place.emplace(one.tensor, static_cast<std::uint32_t>(tensors_.size()));
     if (is_new) {
       tensors_.push_back(one.tensor);
       second.push_back(0);
     }
-    add(one, found->second, std::max(std::exchange(second[found->second], one.second + 1), one.written));
+    const Runs runs{one.first, one.second, found->second, last[i]};
+    const std::uint32_t before = std::exchange(second[runs.place], one.second + 1);
+    one.is_saved ? later.push_back(runs) : add(runs, std::max(before, one.written));
   }
-  for (Group& group : groups_) std::sort(group.places.begin(), group.places.end());
+  add_returns(std::move(later));
+  for (auto* groups : {&groups_, &returns_}) {
+    for (Group& group : *groups) std::sort(group.places.begin(), group.places.end());
+  }
 }
 
 /// All first runs of a group come before all of its second runs, and none of its tensors is changed between
 /// `save` and its own first run. `changed`: one past the last kernel before that which changes it. Its
 /// transfer begins as early as it can: later it would wait behind others.
-void StateSnapshots::add(const StateRead& one, std::uint32_t place, std::uint32_t changed) {
+void StateSnapshots::add(const Runs& one, std::uint32_t changed) {
   if (groups_.empty() || one.first >= groups_.back().until || changed > groups_.back().save)
     groups_.push_back({changed, one.first, one.first, one.second});
   Group& group = groups_.back();
   group.begin = std::max(group.begin, changed);
   group.restore = one.first;
   group.until = std::min(group.until, one.second);
-  group.places.push_back(place);
+  group.places.push_back(one.place);
+  if (one.last) group.last.push_back(one.place);
+}
+
+/// As few returns as possible: each is as late as the first run that needs it allows.
+void StateSnapshots::add_returns(std::vector<Runs> later) {
+  std::stable_sort(later.begin(), later.end(),
+                   [](const Runs& a, const Runs& b) { return a.second < b.second; });
+  for (const Runs& one : later) {
+    if (returns_.empty() || one.first >= returns_.back().until)
+      returns_.push_back({kNever, kNever, one.first, one.second});
+    Group& group = returns_.back();
+    group.restore = std::max(group.restore, one.first);
+    group.places.push_back(one.place);
+    if (one.last) group.last.push_back(one.place);
+  }
 }
 
 /// Puts transfers between the instructions of a plan.
@@ -111,11 +146,12 @@ class StateSnapshots::Writing {
         leaving_[&group] = copy(group, {0}, tier_);
       }
       if (group.save == kernel) wait_for(leaving_[&group]);
-      if (group.until == kernel) {
-        wait_for(coming_[&group]);
-        for (const std::uint32_t place : group.places) add(Free{values_.tensors_[place], tier_});
-      }
     }
+    for_each_group([&](const Group& group) {
+      if (group.until != kernel) return;
+      wait_for(coming_[&group]);
+      for (const std::uint32_t place : group.last) add(Free{values_.tensors_[place], tier_});
+    });
   }
 
   void wait_for(std::vector<std::uint32_t>& tickets) {
@@ -123,8 +159,15 @@ class StateSnapshots::Writing {
   }
 
   void come_after(std::uint32_t kernel) {
-    for (const Group& group : values_.groups_) {
+    for_each_group([&](const Group& group) {
       if (group.restore == kernel) coming_[&group] = copy(group, tier_, {0});
+    });
+  }
+
+  template <class Do>
+  void for_each_group(const Do& what) const {
+    for (const auto* groups : {&values_.groups_, &values_.returns_}) {
+      for (const Group& group : *groups) what(group);
     }
   }
 
