@@ -30,7 +30,7 @@ struct HugeAllocator {
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t count) {
-    ::operator delete(memory, count * sizeof(T), alignment(count * sizeof(T)));
+    ::operator delete(memory, alignment(count * sizeof(T)));  // clang 14 has none that takes the size
   }
   bool operator==(const HugeAllocator&) const { return true; }
 
