@@ -2,11 +2,12 @@
 // Claim: a learned plan keeps as much speed with a fifth of its memory fast as DeepTM's paper prints for each
 // network.
 //
-//   bench/run deeptm [--quick] [--only speed|memory|ablation] [--network NAME] [--batch N]
+//   bench/run deeptm [--quick] [--only speed|memory|ablation|bandwidth] [--network NAME] [--batch N]
 //
 //   speed      004 Fig. 14 and 15: share of the speed with all in DRAM, planners side by side, and planning
 //   memory     004 Fig. 16 and 17: the least DRAM for 90% of full speed, and what beta chooses
 //   ablation   004 Fig. 4 and section VI-B: heat by one property, fixed weights, without learning
+//   bandwidth  004 Fig. 18: what transfers use of their links, with and without the aggregator
 //
 // The paper's machine (`optane-deeptm`) is simulated with kernels estimated from its description, so that
 // only seconds depend on this computer. Every plan is verified. `ratio` is the geometric mean over networks
@@ -71,9 +72,15 @@ std::string percent(const std::optional<double>& value) {
 }
 
 /// Planners that are compared, the fast ones of AutoTM with a fixed count of work.
-constexpr const char* kPlanners[] = {
-    "deeptm+copies=sync",           "deeptm",   "heat+copies=sync", "heat", "autotm-sync+iterations=2000",
-    "autotm-async+iterations=2000", "sentinel", "first-touch",      "best"};
+constexpr const char* kPlanners[] = {"deeptm+copies=sync",
+                                     "deeptm",
+                                     "heat+copies=sync",
+                                     "autotm-sync+iterations=2000",
+                                     "autotm-async+iterations=2000",
+                                     "sentinel",
+                                     "sentinel+",
+                                     "first-touch",
+                                     "best"};
 
 json speed_row(const PaperNetwork& network, std::int64_t batch, bool quick) {
   const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
@@ -93,7 +100,7 @@ json speed_row(const PaperNetwork& network, std::int64_t batch, bool quick) {
                                 {"plan_seconds", made.seconds},
                                 {"remark", made.remark}};
     line += fmt::format(" {} |", percent(made.speed));
-    if (planner.starts_with("deeptm"))
+    if (planner.starts_with("deeptm") || planner.starts_with("autotm") || planner == "best")
       print_line(fmt::format("  {} {}: {}, {:.1f} s", network.name, planner, made.remark, made.seconds));
   }
   print_line(line + fmt::format(" {:.1f}% |", 100 * row["bound"].get<double>()));
@@ -106,7 +113,7 @@ json memory_row(const PaperNetwork& network, std::int64_t batch, bool quick) {
   const std::vector<double> shares =
       quick ? std::vector<double>{0.2, 0.4} : std::vector<double>{0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6};
   json row{{"model", network.name}, {"batch", batch}, {"paper_least", network.least}};
-  for (const std::string planner : {"deeptm", "deeptm+copies=sync", "sentinel", "best"}) {
+  for (const std::string planner : {"deeptm", "deeptm+copies=sync", "sentinel+", "best"}) {
     if (quick && planner == "best") continue;
     LearnedAgents agents;
     std::optional<double> least;
@@ -147,6 +154,46 @@ json ablation_row(const PaperNetwork& network, std::int64_t batch) {
   return row;
 }
 
+/// Transfers of a plan and what they use of their links' full rates while they run alone.
+json bandwidth_of(const Simulated& on, const Plan& plan) {
+  std::size_t transfers = 0;
+  Bytes bytes;
+  Seconds full{0}, taken{0};
+  for (const Instruction& instruction : plan.instructions) {
+    const auto* copy = std::get_if<Copy>(&instruction);
+    if (copy == nullptr) continue;
+    Bytes carried;
+    for (const TensorId tensor : copy->tensors) carried += on.graph()[tensor].bytes;
+    const Link& link = *on.machine().link(copy->from, copy->to);
+    ++transfers;
+    bytes += carried;
+    full += carried / link.rates.back().rate;
+    taken += link.time(carried);
+  }
+  return {{"transfers", transfers}, {"bytes", bytes.count}, {"utilization", full / taken}};
+}
+
+json bandwidth_row(const PaperNetwork& network, std::int64_t batch) {
+  const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
+  json row{{"model", network.name}, {"batch", batch}};
+  for (const std::string planner : {"deeptm+copies=sync", "heat+copies=sync", "prefetch", "sentinel+"}) {
+    std::string line = fmt::format("| {} {} | {} |", network.name, batch, planner);
+    for (const std::string aggregate : {"off", "on"}) {
+      const auto plan = on.plan(planner + "+aggregate=" + aggregate, kShare);
+      if (!plan) continue;
+      json used = bandwidth_of(on, *plan);
+      used["speed"] = on.fast_only() / plan->prediction.step;
+      line += fmt::format(
+          " {} | {:.2f} MB | {:.1f}% | {:.2f}% |", used["transfers"].get<std::size_t>(),
+          used["bytes"].get<double>() / 1e6 / std::max<double>(1, used["transfers"].get<double>()),
+          100 * used["utilization"].get<double>(), 100 * used["speed"].get<double>());
+      row["planners"][planner][aggregate] = std::move(used);
+    }
+    print_line(line);
+  }
+  return row;
+}
+
 void run(const Request& request) {
   json details = json::object();
   std::vector<double> ratios;
@@ -158,9 +205,10 @@ void run(const Request& request) {
       for (const std::int64_t batch : request.batches) details[part].push_back(row_of(network, batch));
     }
   };
-  print_head("Share of the speed with all in DRAM, 1:4",
-             "| network | paper (sync, 512) | deeptm sync | deeptm | heat sync | heat | autotm-sync | "
-             "autotm-async | sentinel | first-touch | best | bound |");
+  print_head(
+      "Share of the speed with all in DRAM, 1:4",
+      "| network | paper (sync, 512) | deeptm sync | deeptm | heat sync | autotm-sync | autotm-async | "
+      "sentinel | sentinel+ | first-touch | best | bound |");
   each("speed", [&](const PaperNetwork& network, std::int64_t batch) {
     json row = speed_row(network, batch, request.quick);
     const json& speed = row["planners"]["deeptm+copies=sync"]["speed"];
@@ -176,6 +224,11 @@ void run(const Request& request) {
   each("memory", [&](const PaperNetwork& network, std::int64_t batch) {
     return memory_row(network, batch, request.quick);
   });
+  print_head(
+      "What transfers use of their links, with all tensors by themselves and aggregated",
+      "| network | planner | transfers | each | of the full rate | speed | aggregated: transfers | each | "
+      "of the full rate | speed |");
+  each("bandwidth", bandwidth_row);
   double sum = 0;
   for (const double ratio : ratios) sum += std::log(ratio);
   print_result("geometric mean of the synchronous plan's share of full speed over the paper's", "at least 1",

@@ -56,7 +56,7 @@ std::vector<Section> sections(const std::string& program) {
 std::vector<double> gains(const json& rows) {
   std::vector<double> all;
   for (const json& row : rows) {
-    const json &ours = row["speed"]["sentinel"], &theirs = row["speed"]["active-list"];
+    const json &ours = row["speed"]["sentinel+"], &theirs = row["speed"]["active-list"];
     if (row["machine"] == kOptane && !ours.is_null() && !theirs.is_null())
       all.push_back(ours.get<double>() / theirs.get<double>());
   }

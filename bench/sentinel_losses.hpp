@@ -77,7 +77,7 @@ inline json losses(bool quick) {
   const auto add = [&](const PaperCase& one, const std::string& machine) {
     const Simulated on(one.build(one.batch), machine);
     for (const double share : {0.2, 0.6}) {
-      for (const char* planner : {"sentinel", kAsPublished, "prefetch"})
+      for (const char* planner : {"sentinel+", kAsPublished, "prefetch"})
         rows.push_back(losses_row(on, one, machine, planner, share));
     }
     print_line(fmt::format("| {} {} | {} | short-lived tensors take at most {} of the peak | | | | | | | |",

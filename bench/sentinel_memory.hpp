@@ -21,7 +21,7 @@ inline json figure12(bool quick) {
     const Simulated on(one.build(one.batch), machine);
     std::vector<double> bounds;
     for (const double share : shares) bounds.push_back(on.bound_speed(share));
-    for (const std::string who : {"bound", "sentinel", "prefetch"}) {
+    for (const std::string who : {"bound", "sentinel+", "prefetch"}) {
       json row{{"model", one.name}, {"batch", one.batch}, {"machine", machine}, {"who", who}};
       std::string line = fmt::format("| {} {} | {} | {} |", one.name, one.batch, machine, who);
       for (std::size_t i = 0; i < shares.size(); ++i) {
@@ -49,7 +49,7 @@ inline json figure12(bool quick) {
 /// found by bisection, which assumes that more memory is never slower.
 inline std::optional<int> least_hundredths(const Simulated& on, double wanted) {
   const auto enough = [&](int hundredths) {
-    return on.speed("sentinel", hundredths / 100.0).value_or(0) >= wanted;
+    return on.speed("sentinel+", hundredths / 100.0).value_or(0) >= wanted;
   };
   int little = 0, much = 110;
   if (!enough(much)) return {};
@@ -119,7 +119,7 @@ inline json table3(bool quick) {
     }
     const std::uint32_t steps = 1 + sentinel::Trial(late).steps_left();
     const json cases = count_cases(found);
-    const std::uint32_t as_published = trial_steps(on, kAsPublished), ours = trial_steps(on, "sentinel");
+    const std::uint32_t as_published = trial_steps(on, kAsPublished), ours = trial_steps(on, "sentinel+");
     rows.push_back({{"model", one.name},
                     {"batch", one.batch},
                     {"machine", machine},
@@ -170,7 +170,7 @@ inline json planning(bool quick) {
       for (int i = 0; i < kRounds; ++i) {
         const auto start = std::chrono::steady_clock::now();
         const std::clock_t processor_start = std::clock();
-        const Plan plan = make_plan("sentinel", request).value();
+        const Plan plan = make_plan("sentinel+", request).value();
         seconds.push_back(Seconds(std::chrono::steady_clock::now() - start).count());
         processor.push_back(static_cast<double>(std::clock() - processor_start) / CLOCKS_PER_SEC);
         step = plan.prediction.step;

@@ -23,6 +23,11 @@
 
 namespace terrace {
 
+/// A kernel that does more operations than this for every byte it touches works on tiles: it comes back to
+/// its operands and writes its results piece by piece, where others stream through them once. Memory that
+/// writes small pieces slowly, such as Optane, tells the two apart.
+constexpr double kTiledOperations = 8;
+
 struct MachineTier {
   std::string name;  ///< short, such as `dram`; unique in its machine
   Bytes capacity;
@@ -33,6 +38,8 @@ struct MachineTier {
   Bytes granularity{64};        ///< offsets and sizes of regions are multiples of it; a power of two
   std::optional<double> price;  ///< price of a gigabyte, in any currency
   std::string spec;  ///< opens the tier on this computer; empty for a machine that is not this computer
+  std::optional<BytesPerSecond> tiled_write = {};  ///< of kernels that work on tiles, see kTiledOperations;
+                                                   ///< none: as `write`
   bool operator==(const MachineTier&) const = default;
 };
 

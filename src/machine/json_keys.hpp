@@ -16,8 +16,8 @@ inline const std::vector<std::string_view> kCompute{"name", "threads", "flops_pe
 inline const std::vector<std::string_view> kEngine{"name", "threads", "flops_per_second", "by_type",
                                                    "reaches"};
 inline const std::vector<std::string_view> kTypedRate{"type", "flops_per_second"};
-inline const std::vector<std::string_view> kTier{"name",    "capacity",    "addressable", "read", "write",
-                                                 "latency", "granularity", "price",       "spec"};
+inline const std::vector<std::string_view> kTier{"name",        "capacity", "addressable", "read",  "write",
+                                                 "tiled_write", "latency",  "granularity", "price", "spec"};
 inline const std::vector<std::string_view> kLink{"from",         "to",      "rates",           "both_ways",
                                                  "compute_loss", "threads", "while_computing", "by_threads"};
 inline const std::vector<std::string_view> kThreaded{"threads", "rate", "compute_loss", "while_computing"};

@@ -58,6 +58,7 @@ MachineTier read_tier(const JsonValue& json) {
   read_if(object, "addressable", tier.addressable);
   read(object.need("read"), tier.read);
   read(object.need("write"), tier.write);
+  if (const auto tiled = object.find("tiled_write")) read(*tiled, tier.tiled_write.emplace());
   read_if(object, "latency", tier.latency);
   read_if(object, "granularity", tier.granularity);
   read_if(object, "price", tier.price);

@@ -20,6 +20,7 @@ Json tier_json(const MachineTier& tier) {
             {"write", tier.write.value},
             {"latency", tier.latency.count()},
             {"granularity", tier.granularity.count}};
+  if (tier.tiled_write) json["tiled_write"] = tier.tiled_write->value;
   if (tier.price) json["price"] = *tier.price;
   if (!tier.spec.empty()) json["spec"] = tier.spec;
   return json;

@@ -37,6 +37,8 @@ Complaint in_tier_rates(const MachineTier& tier) {
   if (!is_positive(tier.read.value)) return complain("its read rate is {}, not above zero", tier.read.value);
   if (!is_positive(tier.write.value))
     return complain("its write rate is {}, not above zero", tier.write.value);
+  if (tier.tiled_write && !is_positive(tier.tiled_write->value))
+    return complain("its tiled write rate is {}, not above zero", tier.tiled_write->value);
   if (!std::isfinite(tier.latency.count()) || tier.latency.count() < 0)
     return complain("its latency is {} seconds, which is no time", tier.latency.count());
   if (tier.price && !(std::isfinite(*tier.price) && *tier.price >= 0))

@@ -33,7 +33,7 @@ PlanWriter::PlanWriter(const PlanRequest& request, std::string planner)
       open_(request.graph.tensors.size() * request.machine.tiers.size(), kNone),
       stays_(request.machine.tiers.size()),
       blocks_(request.machine.tiers.size()),
-      group_(request.graph.tensors.size(), kNone),
+      group_(request.graph.tensors.size(), kAlone),
       live_(request.machine.tiers.size()) {
   plan_.planner = std::move(planner);
   plan_.graph = fingerprint(request.graph);
@@ -46,15 +46,19 @@ std::uint32_t& PlanWriter::stay_of(TensorId tensor, TierId tier) {
   return open_[tensor.index * stays_.size() + tier.index];
 }
 
+PlanWriter::Group PlanWriter::make_group(std::vector<TensorId> tensors) {
+  groups_.push_back(std::move(tensors));
+  open_blocks_.emplace_back(stays_.size(), kNone);
+  return static_cast<Group>(groups_.size() - 1);
+}
+
 void PlanWriter::keep_together(std::span<const TensorId> tensors) {
-  const auto group = static_cast<std::uint32_t>(groups_.size());
+  const Group group = make_group({tensors.begin(), tensors.end()});
   for (const TensorId tensor : tensors) {
-    check(group_[tensor.index] == kNone, "a tensor is in one group");
+    check(group_[tensor.index] == kAlone, "a tensor is in one group");
     check(!is_given(request_.graph[tensor]), "what is given lies alone");
     group_[tensor.index] = group;
   }
-  groups_.emplace_back(tensors.begin(), tensors.end());
-  open_blocks_.emplace_back(stays_.size(), kNone);
 }
 
 bool PlanWriter::has(TensorId tensor, TierId tier) const {
@@ -65,34 +69,33 @@ Bytes PlanWriter::size(TensorId tensor, TierId tier) const {
   return region_size(request_.graph[tensor], request_.machine[tier]);
 }
 
-Bytes PlanWriter::block_size(TensorId tensor, TierId tier) const {
-  const std::uint32_t group = group_[tensor.index];
-  if (group == kNone) return size(tensor, tier);
+Bytes PlanWriter::block_size(TensorId tensor, TierId tier, Group group) const {
+  if (group == kAlone) return size(tensor, tier);
   Bytes bytes{};
   for (const TensorId member : groups_[group]) bytes += size(member, tier);
   return bytes;
 }
 
-bool PlanWriter::block_is_open(TensorId tensor, TierId tier) const {
-  const std::uint32_t group = group_[tensor.index];
-  return group != kNone && open_blocks_[group][tier.index] != kNone;
+bool PlanWriter::block_is_open(TierId tier, Group group) const {
+  return group != kAlone && open_blocks_[group][tier.index] != kNone;
 }
 
 bool PlanWriter::has_room(TensorId tensor, TierId tier) const {
-  return block_is_open(tensor, tier) ||
-         live_[tier.index] + block_size(tensor, tier) <= request_.budget[tier.index];
+  const Group group = group_[tensor.index];
+  return block_is_open(tier, group) ||
+         live_[tier.index] + block_size(tensor, tier, group) <= request_.budget[tier.index];
 }
 
 Result<TierId> PlanWriter::spill_tier(TensorId tensor) {
   const auto tiers = static_cast<std::uint32_t>(stays_.size());
   for (std::uint32_t i = 1; i < tiers; ++i) {
-    if (has(tensor, {i}) || block_is_open(tensor, {i})) return TierId{i};
+    if (has(tensor, {i}) || block_is_open({i}, group_[tensor.index])) return TierId{i};
   }
   Bytes missing{~std::uint64_t{0}};
   for (std::uint32_t i = 1; i < tiers; ++i) {
     if (!request_.machine.is_linked_both_ways({0}, {i})) continue;
     if (has_room(tensor, {i})) return TierId{i};
-    const Bytes after = live_[i] + block_size(tensor, {i});
+    const Bytes after = live_[i] + block_size(tensor, {i}, group_[tensor.index]);
     missing = std::min(missing, after - request_.budget[i]);
   }
   if (missing.count == ~std::uint64_t{0}) {
@@ -103,22 +106,24 @@ Result<TierId> PlanWriter::spill_tier(TensorId tensor) {
 }
 
 /// The block of a region that is about to be made.
-std::uint32_t PlanWriter::block_for(TensorId tensor, TierId tier, std::uint32_t first, bool from_start) {
-  if (block_is_open(tensor, tier)) return open_blocks_[group_[tensor.index]][tier.index];
-  const Bytes bytes = block_size(tensor, tier);
+std::uint32_t PlanWriter::block_for(TensorId tensor, TierId tier, Group group, std::uint32_t first,
+                                    bool from_start) {
+  if (block_is_open(tier, group)) return open_blocks_[group][tier.index];
+  const Bytes bytes = block_size(tensor, tier, group);
   const auto block = static_cast<std::uint32_t>(blocks_[tier.index].size());
-  blocks_[tier.index].push_back({bytes, first, kNone, from_start});
+  blocks_[tier.index].push_back({bytes, first, kNone, from_start, group});
   live_[tier.index] += bytes;
-  if (group_[tensor.index] != kNone) open_blocks_[group_[tensor.index]][tier.index] = block;
+  if (group != kAlone) open_blocks_[group][tier.index] = block;
   return block;
 }
 
-void PlanWriter::open(TensorId tensor, TierId tier, std::uint32_t instruction, std::uint32_t first) {
+void PlanWriter::open(TensorId tensor, TierId tier, Group group, std::uint32_t instruction,
+                      std::uint32_t first) {
   check(!has(tensor, tier), "a tensor has one region in a tier");
-  const std::uint32_t block = block_for(tensor, tier, first, instruction == kNone);
+  const std::uint32_t block = block_for(tensor, tier, group, first, instruction == kNone);
   Bytes within{};
-  if (group_[tensor.index] != kNone) {
-    for (const TensorId member : groups_[group_[tensor.index]]) {
+  if (group != kAlone) {
+    for (const TensorId member : groups_[group]) {
       if (member == tensor) break;
       within += size(member, tier);
     }
@@ -128,13 +133,13 @@ void PlanWriter::open(TensorId tensor, TierId tier, std::uint32_t instruction, s
   stays_[tier.index].push_back({tensor, instruction, kNone, block, within});
 }
 
-void PlanWriter::start(TensorId tensor, TierId tier) {
+void PlanWriter::start(TensorId tensor, TierId tier, Group group) {
   check(plan_.instructions.empty(), "the start comes before the instructions");
-  open(tensor, tier, kNone, 0);
+  open(tensor, tier, group, kNone, 0);
 }
 
-void PlanWriter::alloc(TensorId tensor, TierId tier) {
-  open(tensor, tier, position() - 1, position());
+void PlanWriter::alloc(TensorId tensor, TierId tier, Group group) {
+  open(tensor, tier, group, position() - 1, position());
   plan_.instructions.emplace_back(Alloc{tensor, tier, 0});
 }
 
@@ -160,7 +165,7 @@ void PlanWriter::free(TensorId tensor, TierId tier) {
   if (--block.regions == 0) {
     block.last = position();
     live_[tier.index] -= block.size;
-    if (group_[tensor.index] != kNone) open_blocks_[group_[tensor.index]][tier.index] = kNone;
+    if (block.group != kAlone) open_blocks_[block.group][tier.index] = kNone;
   }
   plan_.instructions.emplace_back(Free{tensor, tier});
 }

@@ -33,9 +33,13 @@ class PlanWriter {
  public:
   PlanWriter(const PlanRequest& request, std::string planner);
 
+  using Group = std::uint32_t;
+  static constexpr Group kAlone = ~Group{0};
   /// Keeps tensors together: their regions lie side by side in this order in every tier, and the room of all
   /// is taken while one of them is there. pre: none has a region yet or is in another group; none is given
   void keep_together(std::span<const TensorId> tensors);
+  /// A group for single regions: those that are made as part of it lie side by side. pre: no tensor twice
+  Group make_group(std::vector<TensorId> tensors);
 
   bool has(TensorId tensor, TierId tier) const;
   /// Returns what a region of the tensor takes in a tier.
@@ -46,8 +50,10 @@ class PlanWriter {
   /// no tier has room: names the bytes.
   Result<TierId> spill_tier(TensorId tensor);
 
-  void start(TensorId tensor, TierId tier);  ///< pre: no instruction was written yet
-  void alloc(TensorId tensor, TierId tier);
+  void start(TensorId tensor, TierId tier) { start(tensor, tier, group_[tensor.index]); }
+  void start(TensorId tensor, TierId tier, Group group);  ///< pre: no instruction was written yet
+  void alloc(TensorId tensor, TierId tier) { alloc(tensor, tier, group_[tensor.index]); }
+  void alloc(TensorId tensor, TierId tier, Group group);
   /// Allocates the tensor's start region once more, where it was. pre: it was freed
   void restore(TensorId tensor, TierId tier);
   void free(TensorId tensor, TierId tier);
@@ -77,6 +83,7 @@ class PlanWriter {
     Bytes size;
     std::uint32_t first, last;  ///< kNone: it outlasts the step
     bool from_start;            ///< it is there when the step starts
+    Group group;
     bool restored = false;      ///< it is there when the step starts and again when it ends, not in between
     std::uint32_t regions = 0;  ///< that exist now
     bool always() const { return from_start && last == kNone; }
@@ -84,10 +91,10 @@ class PlanWriter {
   };
   std::uint32_t& stay_of(TensorId tensor, TierId tier);
   std::uint32_t position() const { return static_cast<std::uint32_t>(plan_.instructions.size()) + 1; }
-  Bytes block_size(TensorId tensor, TierId tier) const;
-  bool block_is_open(TensorId tensor, TierId tier) const;
-  std::uint32_t block_for(TensorId tensor, TierId tier, std::uint32_t first, bool from_start);
-  void open(TensorId tensor, TierId tier, std::uint32_t instruction, std::uint32_t first);
+  Bytes block_size(TensorId tensor, TierId tier, Group group) const;
+  bool block_is_open(TierId tier, Group group) const;
+  std::uint32_t block_for(TensorId tensor, TierId tier, Group group, std::uint32_t first, bool from_start);
+  void open(TensorId tensor, TierId tier, Group group, std::uint32_t instruction, std::uint32_t first);
   void place(TierId tier, const std::vector<std::uint64_t>& offsets);
   Packing pack_together(TierId tier, PackingEffort effort) const;
   std::optional<Packing> pack_apart(TierId tier, PackingEffort effort) const;
@@ -97,7 +104,7 @@ class PlanWriter {
   std::vector<std::uint32_t> open_;         ///< by tensor and tier: the stay, or kNone
   std::vector<std::vector<Stay>> stays_;    ///< by tier
   std::vector<std::vector<Block>> blocks_;  ///< by tier
-  std::vector<std::uint32_t> group_;        ///< by tensor, or kNone
+  std::vector<Group> group_;                ///< by tensor: of its regions where nothing else is said
   std::vector<std::vector<TensorId>> groups_;
   std::vector<std::vector<std::uint32_t>> open_blocks_;  ///< by group and tier, or kNone
   std::vector<Bytes> live_;                              ///< by tier

@@ -6,30 +6,6 @@
 namespace terrace {
 namespace {
 
-/// Returns whether every region is made once, where the graph and the machine have its tensor and tier, and
-/// is there when it ends.
-bool holds_together(const PlanRequest& request, const Plan& plan) {
-  const std::size_t tiers = request.machine.tiers.size();
-  std::vector<bool> there(request.graph.tensors.size() * tiers);
-  const auto set = [&](TensorId tensor, TierId tier, bool now) {
-    if (tensor.index >= request.graph.tensors.size() || tier.index >= tiers) return false;
-    auto region = there[tensor.index * tiers + tier.index];
-    if (region == now) return false;
-    region = now;
-    return true;
-  };
-  for (const Alloc& region : plan.start) {
-    if (!set(region.tensor, region.tier, true)) return false;
-  }
-  for (const Instruction& one : plan.instructions) {
-    const auto* alloc = std::get_if<Alloc>(&one);
-    const auto* free = std::get_if<Free>(&one);
-    if (alloc != nullptr && !set(alloc->tensor, alloc->tier, true)) return false;
-    if (free != nullptr && !set(free->tensor, free->tier, false)) return false;
-  }
-  return true;
-}
-
 /// The instructions that make a region of the start again for good: it lies where it was.
 std::vector<bool> restoring(const PlanRequest& request, const Plan& plan) {
   const std::size_t tiers = request.machine.tiers.size();
@@ -50,17 +26,55 @@ std::vector<bool> restoring(const PlanRequest& request, const Plan& plan) {
   return restores;
 }
 
+/// The groups of a plan writer for chains of regions, each made when its first region is.
+class ChainGroups {
+ public:
+  ChainGroups(PlanWriter& writer, const PlanRegions& regions, const Neighbours& neighbours)
+      : writer_(writer), regions_(regions), neighbours_(neighbours), groups_(regions.all.size(), kNotMade) {}
+
+  PlanWriter::Group of(std::uint32_t region) {
+    const std::uint32_t chain = neighbours_.chain_of(region);
+    if (neighbours_.members(chain).size() == 1) return PlanWriter::kAlone;
+    if (groups_[chain] == kNotMade) {
+      std::vector<TensorId> tensors;
+      for (const std::uint32_t one : neighbours_.in_order(chain)) tensors.push_back(regions_.all[one].tensor);
+      groups_[chain] = writer_.make_group(std::move(tensors));
+    }
+    return groups_[chain];
+  }
+
+ private:
+  static constexpr PlanWriter::Group kNotMade = PlanWriter::kAlone;
+  PlanWriter& writer_;
+  const PlanRegions& regions_;
+  const Neighbours& neighbours_;
+  std::vector<PlanWriter::Group> groups_;  ///< by chain
+};
+
 }  // namespace
 
 Plan with_offsets(const PlanRequest& request, Plan plan) {
-  plan.budget = request.budget;
-  if (!holds_together(request, plan)) return plan;
+  if (!holds_together(request, plan)) {
+    plan.budget = request.budget;
+    return plan;
+  }
+  const PlanRegions regions = regions_of(request, plan);
+  Neighbours neighbours(regions.all);
+  add_copies(regions, neighbours);
+  return with_offsets(request, std::move(plan), regions, neighbours);
+}
+
+Plan with_offsets(const PlanRequest& request, Plan plan, const PlanRegions& regions,
+                  const Neighbours& neighbours) {
   const std::vector<bool> restores = restoring(request, plan);
   PlanWriter writer(request, plan.planner);
-  for (const Alloc& region : plan.start) writer.start(region.tensor, region.tier);
+  ChainGroups groups(writer, regions, neighbours);
+  for (std::size_t i = 0; i < plan.start.size(); ++i)
+    writer.start(plan.start[i].tensor, plan.start[i].tier, groups.of(regions.start[i]));
   for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
     if (const auto* alloc = std::get_if<Alloc>(&plan.instructions[i])) {
-      restores[i] ? writer.restore(alloc->tensor, alloc->tier) : writer.alloc(alloc->tensor, alloc->tier);
+      restores[i] ? writer.restore(alloc->tensor, alloc->tier)
+                  : writer.alloc(alloc->tensor, alloc->tier, groups.of(regions.made_by[i]));
     } else if (const auto* free = std::get_if<Free>(&plan.instructions[i])) {
       writer.free(free->tensor, free->tier);
     } else {

@@ -7,6 +7,7 @@
 
 #include "base/check.hpp"
 #include "base/similar.hpp"
+#include "migration/aggregate.hpp"
 #include "migration/variant_choice.hpp"
 #include "planners/autotm/autotm.hpp"
 #include "planners/baselines/active_list.hpp"
@@ -18,15 +19,19 @@
 #include "planners/best/best.hpp"
 #include "planners/deeptm/deeptm.hpp"
 #include "planners/offload/offload.hpp"
+#include "planners/option_values.hpp"
 #include "planners/sentinel/sentinel.hpp"
 #include "terrace/simulate.hpp"
 
 namespace terrace {
 namespace {
 
-/// An option of every planner: the engine that updates go to.
-constexpr std::string_view kUpdates = "updates";
+/// Options of every planner: the engine that updates go to, and whether tensors are laid out to travel
+/// together.
+constexpr std::string_view kUpdates = "updates", kAggregate = "aggregate";
+constexpr std::string_view kOfEveryPlanner[] = {kUpdates, kAggregate};
 
+constexpr std::string_view kSentinel = "interval intervals reserve grouping end order in_place evict below";
 constexpr std::string_view kAutoTm = "solver gap seconds iterations linking";
 
 constexpr PlannerInfo kPlanners[] = {
@@ -36,9 +41,13 @@ constexpr PlannerInfo kPlanners[] = {
      plan_best},
     {"prefetch", "evicts the farthest next use; all transfers overlap with kernels and start ahead of time",
      plan_prefetch},
+    {"sentinel+",
+     "sentinel with intervals of unequal length and use of tensors in slow memory where that is faster",
+     plan_sentinel_plus, kSentinel},
     {"sentinel",
-     "groups layers into intervals and prefetches the tensors of the next interval during this one",
-     plan_sentinel, "interval intervals reserve grouping end order in_place below"},
+     "groups layers into intervals and prefetches the tensors of the next interval during this one, as "
+     "published",
+     plan_sentinel, kSentinel},
     {"autotm-async", "AutoTM's integer program; tensors also move beside one kernel at a time",
      plan_autotm_async, kAutoTm},
     {"autotm-sync", "AutoTM's integer program; tensors move between kernels, which wait", plan_autotm_sync,
@@ -90,29 +99,63 @@ Error no_such(std::string_view what, std::string_view name, const std::vector<st
                                                    enumerated(closest.empty() ? names : closest, "or"))};
 }
 
+/// The planner with the longest name that the text begins with, up to its end or to an option.
+const PlannerInfo* named_at_the_start(std::string_view text) {
+  const PlannerInfo* found = nullptr;
+  for (const PlannerInfo& planner : kPlanners) {
+    const std::string_view rest = text.substr(std::min(planner.name.size(), text.size()));
+    if (!text.starts_with(planner.name) || !(rest.empty() || rest.front() == '+')) continue;
+    if (found == nullptr || planner.name.size() > found->name.size()) found = &planner;
+  }
+  return found;
+}
+
+enum class Aggregate { on, off };
+
+/// Takes the option out of the request. DeepTM comes with its aggregator (004 section III-C), others without.
+Result<Aggregate> take_aggregate(const PlannerInfo& planner, PlanRequest& request) {
+  Aggregate aggregate = planner.plan == plan_deeptm ? Aggregate::on : Aggregate::off;
+  const auto given = request.options.extract(std::string(kAggregate));
+  if (given.empty()) return aggregate;
+  const auto parsed = parse_choice<Aggregate>(kAggregate, given.mapped(),
+                                              {{"on", Aggregate::on}, {"off", Aggregate::off}}, aggregate);
+  if (!parsed) return parsed.error();
+  return aggregate;
+}
+
+Plan aggregate(const PlanRequest& request, Plan plan) {
+  Aggregation made = aggregated(request, std::move(plan));
+  if (made.transfers < made.transfers_before) {
+    made.plan.remark += fmt::format("{}{} transfers became {}", made.plan.remark.empty() ? "" : "; ",
+                                    made.transfers_before, made.transfers);
+  }
+  return std::move(made.plan);
+}
+
 }  // namespace
 
 Result<PlannerChoice> choose_planner(std::string_view text) {
-  const auto parts = parts_of(text, '+');
-  const auto* found = std::find_if(std::begin(kPlanners), std::end(kPlanners),
-                                   [&](const PlannerInfo& planner) { return planner.name == parts[0]; });
-  if (found == std::end(kPlanners)) {
+  const PlannerInfo* found = named_at_the_start(text);
+  if (found == nullptr) {
     std::vector<std::string_view> names;
     for (const PlannerInfo& planner : kPlanners) names.push_back(planner.name);
-    return no_such("planner", parts[0], names);
+    return no_such("planner", text.substr(0, text.find('+')), names);
   }
+  // The name may end with what stands between options: `sentinel+`, `sentinel++reserve=off`.
+  auto parts = parts_of(text.substr(found->name.size()), '+');
+  parts[0] = found->name;
   PlannerChoice choice{found, {}};
   auto known = parts_of(found->options, ' ');
   if (found->options.empty()) known.clear();
-  known.push_back(kUpdates);
+  known.insert(known.end(), std::begin(kOfEveryPlanner), std::end(kOfEveryPlanner));
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const std::size_t equals = std::min(parts[i].find('='), parts[i].size());
     const std::string_view name = parts[i].substr(0, equals);
-    if (found->options.empty() && name != kUpdates)
+    const bool is_known = std::find(known.begin(), known.end(), name) != known.end();
+    if (found->options.empty() && !is_known)
       return Error{ErrorCode::invalid_argument,
                    fmt::format("planner {} has no options: leave out +{}", found->name, parts[i])};
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      return no_such(fmt::format("option of planner {} named", found->name), name, known);
+    if (!is_known) return no_such(fmt::format("option of planner {} named", found->name), name, known);
     if (equals == parts[i].size())
       return Error{
           ErrorCode::invalid_argument,
@@ -136,7 +179,10 @@ Result<Plan> make_plan(std::string_view name, const PlanRequest& request) {
   const auto plan = [&](PlanRequest asked) -> Result<Plan> {
     asked.options.insert(choice->options.begin(), choice->options.end());
     const auto updates = asked.options.extract(std::string(kUpdates));
+    const auto aggregates = take_aggregate(*choice->planner, asked);
+    if (!aggregates) return aggregates.error();
     auto made = choice->planner->plan(asked);
+    if (made && *aggregates == Aggregate::on) made = aggregate(asked, *std::move(made));
     return made && !updates.empty() ? with_updates_on(updates.mapped(), asked, *made) : made;
   };
   return make_plan_by(plan, name, request);

@@ -16,9 +16,10 @@ bool touches(const Kernel& kernel, TensorId id) {
 
 void add_accesses(std::vector<Seconds>& accesses, const Graph& graph, const Machine& machine,
                   const Kernel& kernel) {
+  const Pattern pattern = pattern_of(graph, kernel);
   for (std::size_t i = 0; i < operand_count(kernel); ++i) {
     const OperandUse use = operand_use(graph, kernel, i);
-    for (const MachineTier& tier : machine.tiers) accesses.push_back(access_time(tier, use));
+    for (const MachineTier& tier : machine.tiers) accesses.push_back(access_time(tier, use, pattern));
   }
 }
 

@@ -17,8 +17,19 @@ OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t ope
   return {scratch, scratch};
 }
 
-Seconds access_time(const MachineTier& tier, OperandUse use) {
-  return tier.latency + use.read / tier.read + use.written / tier.write;
+Pattern pattern_of(const Graph& graph, const Kernel& kernel) {
+  Bytes touched;
+  for (std::size_t i = 0; i < operand_count(kernel); ++i) {
+    const OperandUse use = operand_use(graph, kernel, i);
+    touched += use.read + use.written;
+  }
+  return kernel.flops > kTiledOperations * static_cast<double>(touched.count) ? Pattern::tiled
+                                                                              : Pattern::streaming;
+}
+
+Seconds access_time(const MachineTier& tier, OperandUse use, Pattern pattern) {
+  const BytesPerSecond write = pattern == Pattern::tiled ? tier.tiled_write.value_or(tier.write) : tier.write;
+  return tier.latency + use.read / tier.read + use.written / write;
 }
 
 DataType arithmetic_type(const Graph& graph, const Kernel& kernel) {
@@ -28,8 +39,9 @@ DataType arithmetic_type(const Graph& graph, const Kernel& kernel) {
 
 Seconds roofline(const Graph& graph, const Kernel& kernel, const Machine& machine) {
   Seconds memory{0};
+  const Pattern pattern = pattern_of(graph, kernel);
   for (std::size_t i = 0; i < operand_count(kernel); ++i) {
-    memory += access_time(machine.tiers.front(), operand_use(graph, kernel, i));
+    memory += access_time(machine.tiers.front(), operand_use(graph, kernel, i), pattern);
   }
   return std::max(memory, Seconds{kernel.flops / machine.compute.rate(arithmetic_type(graph, kernel))});
 }

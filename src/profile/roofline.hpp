@@ -21,8 +21,12 @@ std::size_t operand_count(const Kernel& kernel);
 /// pre: operand < operand_count(kernel)
 OperandUse operand_use(const Graph& graph, const Kernel& kernel, std::size_t operand);
 
+/// How a kernel reads its operands: on tiles (machine.hpp), or once from end to end.
+enum class Pattern { streaming, tiled };
+Pattern pattern_of(const Graph& graph, const Kernel& kernel);
+
 /// Returns what one operand takes in a tier when nothing else happens: the latency once, then the bytes.
-Seconds access_time(const MachineTier& tier, OperandUse use);
+Seconds access_time(const MachineTier& tier, OperandUse use, Pattern pattern);
 
 /// The type whose arithmetic rate counts: that of the kernel's first operand.
 DataType arithmetic_type(const Graph& graph, const Kernel& kernel);

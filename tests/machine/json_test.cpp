@@ -126,8 +126,8 @@ TEST(MachineJson, NamesThePlaceOfEveryMistake) {
       {"/tiers", "{}", "tiers: an array is wanted, not object"},
       {"/tiers/1", "7", "tiers[1]: an object is wanted, not number"},
       {"/tiers/1/kind", "1",
-       "tiers[1]: unknown key 'kind'; there are name, capacity, addressable, read, write, latency, "
-       "granularity, price, spec"},
+       "tiers[1]: unknown key 'kind'; there are name, capacity, addressable, read, write, tiled_write, "
+       "latency, granularity, price, spec"},
       {"/tiers/0/capacity", "-1",
        "tiers[0].capacity: a whole number from 0 to 9223372036854775807 is wanted, not -1"},
       {"/tiers/0/addressable", "1", "tiers[0].addressable: true or false is wanted, not number"},

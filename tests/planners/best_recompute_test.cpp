@@ -377,7 +377,7 @@ TEST(Best, RunsSegmentsAgainWhereLinksAreSlow) {
   EXPECT_GT(runs(*best), planned.graph.kernels.size() + 10);
   const Seconds compute = step_bound(request).compute;
   EXPECT_LT(best->prediction.step, 1.5 * compute);
-  for (const char* other : {"prefetch", "sentinel", "capuchin"}) {
+  for (const char* other : {"prefetch", "sentinel+", "capuchin"}) {
     EXPECT_GT(make_plan(other, request).value().prediction.step, 2 * compute) << other;
   }
 }

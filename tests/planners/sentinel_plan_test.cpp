@@ -18,7 +18,7 @@ using sentinel::Case;
 constexpr double kFastLink = 100 * static_cast<double>(kMega), kSlowLink = 0.1 * static_cast<double>(kMega);
 
 Plan planned(const PlanRequest& request) {
-  auto plan = make_plan("sentinel", request);
+  auto plan = make_plan("sentinel+", request);
   EXPECT_TRUE(plan.ok()) << plan.error().message;
   if (!plan) return {};
   const auto found = violations(request.graph, request.machine, *plan);
@@ -215,8 +215,8 @@ TEST(SentinelPlan, FetchesTheMostAccessedFirst) {
 TEST(SentinelPlan, RefusesBelowItsLeastAndNamesIt) {
   const Planned step(small_ones_between_large_ones(), rig_machine(kFastLink, true));
   const PlanRequest request = step.request(kMega / 2);
-  EXPECT_TRUE(make_plan("sentinel", request).ok());
-  const auto refused = make_plan("sentinel", with(request, "below", "refuse"));
+  EXPECT_TRUE(make_plan("sentinel+", request).ok());
+  const auto refused = make_plan("sentinel+", with(request, "below", "refuse"));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(
       refused.error().message,
@@ -228,7 +228,7 @@ TEST(SentinelPlan, RefusesBelowItsLeastAndNamesIt) {
 TEST(SentinelPlan, SaysWhichOptionsAndValuesThereAre) {
   const Planned step(rig_chain(3), rig_machine(kFastLink, true));
   const auto complaint = [&](const std::string& option, const std::string& value) {
-    const auto plan = make_plan("sentinel", with(step.request(8 * kMega), option, value));
+    const auto plan = make_plan("sentinel+", with(step.request(8 * kMega), option, value));
     return plan ? std::string() : plan.error().message;
   };
   EXPECT_EQ(complaint("intervall", "8"), "sentinel has no option intervall: take interval or intervals");
@@ -240,14 +240,16 @@ TEST(SentinelPlan, SaysWhichOptionsAndValuesThereAre) {
             "end is trial, wait, leave or a list of intervals such as leave:3,7, and 'leave:1,' is given");
   EXPECT_EQ(complaint("order", "size"), "order is accesses or use, and 'size' is given");
   EXPECT_EQ(complaint("in_place", "no"), "in_place is on or off, and 'no' is given");
+  EXPECT_EQ(complaint("evict", "late"), "evict is room or use, and 'late' is given");
   EXPECT_EQ(complaint("below", "fail"), "below is refuse or plan, and 'fail' is given");
   EXPECT_EQ(complaint("end", "leave:1,4"), "");
 }
 
 TEST(SentinelPlan, IsSafeWithEveryOption) {
   const std::pair<const char*, const char*> options[] = {
-      {"interval", "1"}, {"interval", "3"}, {"intervals", "equal"}, {"reserve", "off"}, {"grouping", "off"},
-      {"end", "wait"},   {"end", "leave"},  {"end", "leave:1,3"},   {"order", "use"},   {"in_place", "off"}};
+      {"interval", "1"},   {"interval", "3"},   {"intervals", "equal"}, {"reserve", "off"},
+      {"grouping", "off"}, {"end", "wait"},     {"end", "leave"},       {"end", "leave:1,3"},
+      {"order", "use"},    {"in_place", "off"}, {"evict", "use"}};
   for (std::uint64_t seed = 0; seed < 16; ++seed) {
     RandomGraphOptions sizes;
     sizes.kernels = 24;
@@ -269,11 +271,19 @@ TEST(SentinelPlan, IsNoSlowerWithUnequalIntervals) {
     const Planned step(random_graph(sizes, seed), random_machine(seed));
     const PlanRequest request = step.request(std::max(least_budget(step.graph, step.machine).bytes.count,
                                                       Lifetimes(step.graph).peak_bytes().count / 2));
-    const auto unequal = make_plan("sentinel", request),
-               equal = make_plan("sentinel", with(request, "intervals", "equal"));
+    const auto unequal = make_plan("sentinel+", request),
+               equal = make_plan("sentinel+", with(request, "intervals", "equal"));
     ASSERT_TRUE(unequal.ok() && equal.ok());
     EXPECT_LE(unequal->prediction.step, equal->prediction.step) << seed;
   }
+}
+
+/// With room for everything nothing has to leave, but after its use everything does.
+TEST(SentinelPlan, EvictsAfterUseThoughThereIsRoom) {
+  const Planned step(rig_chain(8), rig_machine(kFastLink, false));
+  const PlanRequest request = step.request(64 * kMega);
+  EXPECT_TRUE(copied(step, planned(request), {0}).empty());
+  EXPECT_FALSE(copied(step, planned(with(with(request, "evict", "use"), "interval", "1")), {0}).empty());
 }
 
 TEST(SentinelPlan, PlansTenThousandKernels) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "plan/region_size.hpp"
 #include "planners/baselines/in_place.hpp"
 
 namespace terrace {
@@ -52,9 +53,10 @@ class DirectMapped {
 /// Runs a plan in which everything lies in one tier through the model of the cache.
 class CachedStep {
  public:
-  CachedStep(const PlanRequest& request, const Plan& plan)
+  CachedStep(const PlanRequest& request, const Plan& plan, DeadMemory dead)
       : request_(request),
         plan_(plan),
+        dead_(dead),
         clock_(request.graph, request.machine, request.profile),
         cache_(request.budget[0]),
         offsets_(request.graph.tensors.size()) {
@@ -65,14 +67,20 @@ class CachedStep {
     MemoryMode result;
     result.memory = memory;
     const MachineTier& slow = request_.machine[memory];
+    next_ = 0;
+    for (const Alloc& region : plan_.start)
+      next_ = std::max(next_, region.offset + region_size(request_.graph[region.tensor], slow).count);
     for (const Instruction& instruction : plan_.instructions) {
       if (const auto* alloc = std::get_if<Alloc>(&instruction)) {
-        offsets_[alloc->tensor.index] = alloc->offset;
+        offsets_[alloc->tensor.index] =
+            dead_ == DeadMemory::reused ? alloc->offset : next_address(alloc->tensor, slow);
       } else if (const auto* run = std::get_if<Run>(&instruction)) {
         const Lines lines = touched_by(request_.graph[run->kernel]);
         const Bytes read = cache_.line() * lines.misses, written = cache_.line() * lines.written_back;
         const std::vector<TierId> fast(run->tiers.size(), TierId{0});
-        result.step += clock_.time(run->kernel, run->variant, fast) + read / slow.read + written / slow.write;
+        // Lines are written back as conflicts come: piece by piece, whatever the kernel does (003 section V).
+        const BytesPerSecond write = slow.tiled_write.value_or(slow.write);
+        result.step += clock_.time(run->kernel, run->variant, fast) + read / slow.read + written / write;
         result.hits += cache_.line() * lines.hits;
         result.misses += read;
         result.written_back += written;
@@ -82,6 +90,14 @@ class CachedStep {
   }
 
  private:
+  /// The collector frees all where memory ends, too.
+  std::uint64_t next_address(TensorId tensor, const MachineTier& slow) {
+    const std::uint64_t bytes = region_size(request_.graph[tensor], slow).count;
+    if (next_ + bytes > slow.capacity.count) next_ = 0;
+    next_ += bytes;
+    return next_ - bytes;
+  }
+
   Lines touched_by(const Kernel& kernel) {
     Lines lines;
     for (const Operand& operand : kernel.inputs) {
@@ -99,6 +115,8 @@ class CachedStep {
 
   const PlanRequest& request_;
   const Plan& plan_;
+  DeadMemory dead_;
+  std::uint64_t next_ = 0;  ///< address that was not used in this step
   KernelClock clock_;
   DirectMapped cache_;
   std::vector<std::uint64_t> offsets_;  ///< by tensor
@@ -106,14 +124,14 @@ class CachedStep {
 
 }  // namespace
 
-Result<MemoryMode> predict_memory_mode(const PlanRequest& request) {
+Result<MemoryMode> predict_memory_mode(const PlanRequest& request, DeadMemory dead) {
   const auto plan = plan_all_slow(request);
   if (!plan) return plan.error();
   TierId memory{};
   for (std::uint32_t tier = 1; tier < request.machine.tiers.size(); ++tier) {
     if (request.machine.tiers[tier].addressable) memory = {tier};
   }
-  CachedStep step(request, *plan);
+  CachedStep step(request, *plan, dead);
   step.run(memory);
   return step.run(memory);
 }

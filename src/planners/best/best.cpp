@@ -307,7 +307,7 @@ Result<Plan> plan_best(const PlanRequest& request) {
   Fastest fastest(request, priced.clock());
   // Each is the fastest of them for some graph, machine and budget.
   fastest.offer(plan_prefetch(plain), "as prefetch makes it");
-  fastest.offer(plan_sentinel(plain), "as sentinel makes it");
+  fastest.offer(plan_sentinel_plus(plain), "as sentinel+ makes it");
   if (request.graph.kernels.size() <= kLargeForCapuchin)
     fastest.offer(plan_capuchin(plain), "as capuchin makes it");
   if (request.graph.kernels.size() <= kLargeForAutoTm) {

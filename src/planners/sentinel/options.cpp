@@ -39,8 +39,8 @@ Result<void> parse_end(std::string_view value, IntervalEnd& end) {
   return wrong_option("end", "trial, wait, leave or a list of intervals such as leave:3,7", value);
 }
 
-constexpr std::string_view kNames[] = {"interval", "intervals", "reserve",  "grouping",
-                                       "end",      "order",     "in_place", "below"};
+constexpr std::string_view kNames[] = {"interval", "intervals", "reserve", "grouping", "end",
+                                       "order",    "in_place",  "evict",   "below"};
 
 Error unknown(std::string_view name) {
   const std::vector<std::string_view> names(std::begin(kNames), std::end(kNames));
@@ -61,6 +61,8 @@ Result<void> parse_option(std::string_view name, std::string_view value, Options
     return parse_choice(name, value, {{"accesses", FetchOrder::accesses}, {"use", FetchOrder::use}},
                         options.order);
   if (name == "in_place") return parse_choice(name, value, kOnOff, options.in_place);
+  if (name == "evict")
+    return parse_choice(name, value, {{"room", false}, {"use", true}}, options.evict_after_use);
   if (name == "below")
     return parse_choice(name, value, {{"refuse", true}, {"plan", false}}, options.refuse_below);
   return unknown(name);

@@ -11,6 +11,8 @@
 //                              tensor; a list names the intervals that leave, all others wait
 //   order=accesses|use         which tensors are fetched first: the most accessed, or the next used
 //   in_place=on|off            whether tensors may be used in slow memory though they would arrive in time
+//   evict=room|use             whether tensors leave when their room is needed, or after their last use in an
+//                              interval though there is room, as in the papers
 //   below=plan|refuse          whether there is a plan below the least budget of 002 section 4.4.5
 #pragma once
 
@@ -33,6 +35,7 @@ struct Options {
   IntervalEnd end;
   FetchOrder order = FetchOrder::accesses;
   bool in_place = true;
+  bool evict_after_use = false;
   bool refuse_below = false;
 };
 

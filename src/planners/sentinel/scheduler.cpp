@@ -24,7 +24,8 @@ class Scheduler {
         visits_(visits),
         capacity_(static_cast<std::int64_t>(capacity.count)),
         rules_(rules),
-        idle_spans_(idle_spans_by_length(view, units, visits)),
+        idle_spans_(rules.evict_after_use ? std::vector<IdleSpan>{}
+                                          : idle_spans_by_length(view, units, visits)),
         schedule_(view, visits, units) {}
 
   Schedule run() {

@@ -28,6 +28,7 @@ struct ScheduleRules {
   /// What a second of a link costs, in seconds of the step: between what copying takes from kernels and 1,
   /// where every transfer is waited for.
   double link_price = 0;
+  bool evict_after_use = false;  ///< nothing is kept between two visits
 };
 
 Schedule make_schedule(const StepView& view, const Units& units, const Visits& visits, Bytes capacity,

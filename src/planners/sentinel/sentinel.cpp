@@ -65,7 +65,9 @@ class Planning {
                     readable(least()), readable(request_.budget[0]), readable(least() - request_.budget[0]))};
   }
 
-  ScheduleRules rules(double link_price) const { return {options_.reserve, options_.in_place, link_price}; }
+  ScheduleRules rules(double link_price) const {
+    return {options_.reserve, options_.in_place, link_price, options_.evict_after_use};
+  }
 
   bool has_choice_of_place() const {
     if (!options_.in_place || large_) return false;
@@ -170,9 +172,19 @@ Result<Examination> examine(const PlanRequest& request) {
   return Planning(request, *std::move(options)).examine();
 }
 
+PlanRequest as_published(PlanRequest request) {
+  request.options.emplace("in_place", "off");
+  request.options.emplace("intervals", "equal");
+  return request;
+}
+
 }  // namespace sentinel
 
 Result<Plan> plan_sentinel(const PlanRequest& request) {
+  return plan_sentinel_plus(sentinel::as_published(request));
+}
+
+Result<Plan> plan_sentinel_plus(const PlanRequest& request) {
   auto options = sentinel::parse_options(request);
   if (!options) return options.error();
   return sentinel::Planning(request, *std::move(options)).run();

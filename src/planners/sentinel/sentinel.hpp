@@ -9,7 +9,12 @@ namespace terrace {
 
 /// Options: sentinel/options.hpp. Below what Sentinel wants at least (002 section 4.4.5) kernels take the
 /// place of layers and short-lived tensors move like others, unless the option `below` refuses.
+///
+/// `sentinel` has the papers' rules: intervals of equal length, and only what comes late is used in slow
+/// memory. `sentinel+` is ours: intervals of unequal length, and use in slow memory wherever that is faster.
+/// They differ in the values of the options `intervals` and `in_place` where none are given.
 Result<Plan> plan_sentinel(const PlanRequest& request);
+Result<Plan> plan_sentinel_plus(const PlanRequest& request);
 
 namespace sentinel {
 
@@ -25,6 +30,9 @@ struct Examination {
   Bytes least;                  ///< fast memory that Sentinel wants (002 section 4.4.5)
 };
 Result<Examination> examine(const PlanRequest& request);
+
+/// The request with what the papers do where it has no value of an option.
+PlanRequest as_published(PlanRequest request);
 
 }  // namespace sentinel
 }  // namespace terrace

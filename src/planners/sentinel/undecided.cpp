@@ -12,11 +12,13 @@ namespace terrace::sentinel {
 
 std::optional<Undecided> find_undecided(std::string_view planner, const PlanRequest& request) {
   const auto choice = choose_planner(planner);
-  if (!choice || choice->planner->name != "sentinel" || choice->options.count("end") != 0)
-    return std::nullopt;
+  if (!choice || choice->options.count("end") != 0) return std::nullopt;
+  const bool published = choice->planner->plan == plan_sentinel;
+  if (!published && choice->planner->plan != plan_sentinel_plus) return std::nullopt;
   // Kernels have the variants they are planned with, so that intervals have the numbers they have in plans.
   PlanRequest asked = request;
   asked.options = choice->options;
+  if (published) asked.options = as_published(asked).options;
   const VariantChoice variants(asked);
   PlanRequest waiting = variants.request();
   waiting.options["end"] = "wait";
