@@ -2,15 +2,20 @@
 // Claim: `terrace run` gives a program that does not fit in memory more accesses a second than a swap file.
 //
 // One unmodified program (pages_work.hpp) runs in control groups of the same memory: with a swap file, and
-// under `terrace run`. They alternate. Rows: zipf (1 and 4 threads), sweep, fault, fits. It needs root.
+// under `terrace run`. They alternate. Rows: zipf (1 and 4 threads), sweep, fault, fits; and inside one
+// process: disk, faults by size, hot set. It needs root. Programs of Debian are measured by
+// bench/pages_programs.
 //
-//   bench/run pages [--quick] [--only zipf|sweep|fault|fits]
+//   bench/run pages [--quick] [--only zipf|sweep|fault|fits|disk|faults|hot] [--policy NAME] [--rounds N]
+//   [--zswap]
 #include <filesystem>
+#include <fstream>
 #include <map>
 
 #include "base/child_process.hpp"
 #include "contender.hpp"
 #include "memory_group.hpp"
+#include "pages_inside.hpp"
 #include "pages_work.hpp"
 #include "report.hpp"
 #include "swap_file.hpp"
@@ -27,6 +32,23 @@ struct Setting {
   int rounds = 3;
   double seconds = 10;
   int touches = 20000;
+  std::string policy = "keeper";
+  bool zswap = false;
+};
+
+/// Compression before the swap file while it is in scope, where it is wanted.
+class Zswap {
+ public:
+  explicit Zswap(bool on) : on_(on) { set('Y'); }
+  Zswap(const Zswap&) = delete;
+  ~Zswap() { set('N'); }
+
+ private:
+  void set(char value) const {
+    if (on_ && !(std::ofstream("/sys/module/zswap/parameters/enabled") << value << std::flush))
+      throw std::runtime_error("this kernel has no zswap");
+  }
+  bool on_;
 };
 
 class Bench {
@@ -40,6 +62,7 @@ class Bench {
     for (int round = 0; round < setting_.rounds; ++round) {
       {
         const SwapFile swap(folder_ / "swap", setting_.data + 512_MiB);
+        const Zswap compressed(setting_.zswap);
         const MemoryGroup group("pages-swap", memory, MemoryGroup::Swap::unlimited);
         all["swap"].push_back(run(group.within(work)));
       }
@@ -63,7 +86,8 @@ class Bench {
   std::vector<std::string> ours(const std::vector<std::string>& work, Bytes memory) const {
     const auto program = std::filesystem::canonical("/proc/self/exe").parent_path().parent_path() / "terrace";
     std::vector<std::string> all{
-        program, "run", "--quiet", "--fast", std::to_string(memory.count / 16 * 15), "--slow", folder_, "--"};
+        program,  "run",   "--quiet",  "--fast",        std::to_string(memory.count / 16 * 15),
+        "--slow", folder_, "--policy", setting_.policy, "--"};
     all.insert(all.end(), work.begin(), work.end());
     return all;
   }
@@ -78,6 +102,7 @@ class Bench {
   }
 
   const Setting& setting() const { return setting_; }
+  const std::filesystem::path& folder() const { return folder_; }
 
  private:
   Setting setting_;
@@ -144,23 +169,60 @@ void add_fits(const Bench& bench, Json& rows) {
   rows.push_back(compare("everything fits, filling s", runs, "fill_seconds", false));
 }
 
+void add_disk(const Bench& bench, Json& rows) {
+  rows.push_back({{"name", "disk, GB/s"}, {"rates", disk_rates(bench.folder())}});
+  print_line("| disk | " + rows.back().at("rates").dump() + " |");
+}
+
+void add_faults(const Bench& bench, Json& rows) {
+  for (const auto& [name, bringing] : {std::pair{"fault of 4 KiB", pages::Bringing::page},
+                                       std::pair{"fault of 64 KiB", pages::Bringing::whole}}) {
+    const Bytes data = bench.setting().data / 2, fast = bench.setting().memory / 2;
+    rows.push_back({{"name", name},
+                    {"times", fault_times(bench.folder(), data, fast, bringing, bench.setting().touches)}});
+    print_line("| " + std::string(name) + " | " + rows.back().at("times").dump() + " |");
+  }
+}
+
+void add_hot(const Bench& bench, Json& rows) {
+  const Bytes data = bench.setting().memory, fast = bench.setting().memory / 2;
+  const Json found = hot_set(bench.folder(), data, fast, 30);
+  rows.push_back({{"name", "hot set"}, {"found", found}});
+  print_line("| hot set | " + found.at("over_time").back().dump() + " | overhead " +
+             std::to_string(found.at("largest_overhead").get<double>()) + " |");
+}
+
 void run_bench(int argc, char** argv) {
-  bool quick = false;
-  std::string only;
+  bool quick = false, zswap = false;
+  std::string only, policy = "keeper";
+  int rounds = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     if (option == "--quick")
       quick = true;
+    else if (option == "--zswap")
+      zswap = true;
     else if (option == "--only" && i + 1 < argc)
       only = argv[++i];
+    else if (option == "--policy" && i + 1 < argc)
+      policy = argv[++i];
+    else if (option == "--rounds" && i + 1 < argc)
+      rounds = std::stoi(argv[++i]);
     else
-      throw std::runtime_error("unknown option '" + option + "': the options are --quick and --only ROW");
+      throw std::runtime_error(
+          "unknown option '" + option +
+          "': the options are --quick, --zswap, --only ROW, --policy NAME and --rounds N");
   }
   const ScratchFolder folder("build/bench-pages");
   const Setting full{1_GiB, 4_GiB, 3, 10, 20000}, small{128_MiB, 512_MiB, 1, 3, 2000};
-  const Bench bench(quick ? small : full, folder.path());
+  Setting setting = quick ? small : full;
+  setting.policy = policy;
+  setting.zswap = zswap;
+  if (rounds > 0) setting.rounds = rounds;
+  const Bench bench(setting, folder.path());
   const std::map<std::string, void (*)(const Bench&, Json&)> rows{
-      {"zipf", add_zipf}, {"sweep", add_sweep}, {"fault", add_fault}, {"fits", add_fits}};
+      {"zipf", add_zipf}, {"sweep", add_sweep},   {"fault", add_fault}, {"fits", add_fits},
+      {"disk", add_disk}, {"faults", add_faults}, {"hot", add_hot}};
   if (!only.empty() && !rows.contains(only)) throw std::runtime_error("there is no row '" + only + "'");
   print_head(readable(bench.setting().data) + " in " + readable(bench.setting().memory),
              "| row | swap file | terrace run | times better |");
@@ -169,7 +231,10 @@ void run_bench(int argc, char** argv) {
     if (only.empty() || only == name) add(bench, details);
   }
   std::vector<double> ratios;
-  for (const Json& row : details) ratios.push_back(row.at("ratio"));
+  for (const Json& row : details) {
+    if (row.contains("ratio")) ratios.push_back(row.at("ratio"));
+  }
+  if (ratios.empty()) ratios.push_back(1);
   print_result("terrace run against a swap file of the same memory",
                ">= 1.35 zipf, >= 4 sweeps, >= 0.97 fits", median(ratios), spread(ratios), details);
 }

@@ -30,7 +30,9 @@ class Store;
 struct PagedMemoryOptions {
   Bytes fast;                     ///< the most that may be resident
   std::vector<std::string> slow;  ///< specs of slower tiers, the faster ones first
-  std::string policy = "lru";     ///< see paged_memory_policies()
+  std::string policy = "keeper";  ///< see paged_memory_policies()
+  double overhead = 0.05;         ///< share of the time that `keeper` may spend on finding out what is hot
+  Seconds interval{1};            ///< in which it looks at all memory once
   unsigned workers = 4;           ///< threads that answer faults; one fewer can read at once. At least 2
 };
 
@@ -42,7 +44,13 @@ struct PagedMemoryStatistics {
   std::uint64_t fetches = 0;  ///< a slower tier was read
   std::uint64_t rescues = 0;  ///< the part was on its way out and came back without being read
   Bytes read, read_ahead, written;
-  Bytes left_clean, left_zero;  ///< left fast memory without being written
+  Bytes promoted;                      ///< read before somebody asked, because it was hot
+  Bytes demoted;                       ///< moved from one slower tier to a lower one
+  std::uint64_t samples = 0;           ///< parts taken out to see whether they are in use
+  std::uint64_t intervals = 0;         ///< that have been sampled
+  Seconds profiling{0};                ///< what samples took, from everybody
+  double largest_profiling_share = 0;  ///< of an interval
+  Bytes left_clean, left_zero;         ///< left fast memory without being written
   std::uint64_t waited_for_room = 0;
   Seconds waiting{0}, longest_wait{0};
   bool no_room_below = false;  ///< slower tiers are full: parts stay resident beyond the limit
@@ -71,6 +79,8 @@ class PagedMemory {
   void discard(std::size_t offset, Bytes bytes);
 
   PagedMemoryStatistics statistics() const;
+  /// Returns how hot `keeper` found the memory at an offset, from 0 to 1; less than 0 where it does not know.
+  double hotness(std::size_t offset) const;
   /// Returns what was lost, as one sentence with tier, path and offset; empty where nothing was.
   std::string failure() const;
 

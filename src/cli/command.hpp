@@ -47,6 +47,7 @@ void add_models(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_planners(CLI::App& app);
 void add_profile(CLI::App& app);
+void add_replay(CLI::App& app);
 void add_run(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_train(CLI::App& app);

@@ -73,6 +73,7 @@ int run(int argc, char** argv) {
   terrace::cli::add_advise(app);
   terrace::cli::add_ann(app);
   terrace::cli::add_run(app);
+  terrace::cli::add_replay(app);
   try {
     app.parse(argc, argv);
     if (app.get_subcommands().empty()) fmt::print("{}", app.help());

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <chrono>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "cli/progress.hpp"
 #include "cli/run_program.hpp"
 #include "cli/run_report.hpp"
+#include "pages/geometry.hpp"
 #include "pages/userfault.hpp"
 #include "pages/victims.hpp"
 #include "terrace/tier_spec.hpp"
@@ -32,10 +34,18 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 struct Request {
-  std::string fast = "50%", slow, policy = "lru", json;
-  bool quiet = false;
+  std::string fast = "50%", policy = "keeper", record, json;
+  std::vector<std::string> slow;
+  std::string overhead = "5%", interval = "1s";
+  bool quiet = false, encrypt = false;
   std::vector<std::string> program;
 };
+
+/// What a setting holds must not end it.
+void check_name(const char* option, const std::string& name) {
+  if (name.find(';') != std::string::npos)
+    throw BadInput(fmt::format("{} {} has a ';' in its name: choose another one", option, name));
+}
 
 Bytes fast_memory(const std::string& text) {
   double percent = 0;
@@ -51,6 +61,17 @@ Bytes fast_memory(const std::string& text) {
                     "2GiB, or a share of this computer's such as 30%",
                     text, readable(kLeast)));
   return *amount;
+}
+
+/// A number with a unit behind it, which may be left out.
+double number_with(const std::string& text, char unit, double most, const char* option) {
+  double number = 0;
+  const bool has_unit = text.ends_with(unit);
+  if (!reads_as(std::string_view(text).substr(0, text.size() - has_unit), number) || number < 0 ||
+      number > most)
+    throw BadInput(
+        fmt::format("{} '{}' does not fit: give a number from 0 to {:g}{}", option, text, most, unit));
+  return number;
 }
 
 /// The folder and the room in it: `file:FOLDER:SIZE`, or a folder.
@@ -171,6 +192,36 @@ int wait_for(pid_t child, const SharedBoard& board, Clock::time_point began, boo
   }
 }
 
+/// What the started processes are told (run_board.hpp).
+std::string settings_text(const Request& request, Bytes fast, const SharedBoard& board) {
+  const double interval = number_with(request.interval, 's', 3600, "--interval");
+  if (interval < 0.1) throw BadInput("--interval is at least 0.1s");
+  std::string text = fmt::format("fast={};policy={};overhead={};interval={};encrypt={};board={}", fast.count,
+                                 request.policy, number_with(request.overhead, '%', 50, "--overhead"),
+                                 interval, request.encrypt ? 1 : 0, board.path());
+  const auto names = request.slow.empty() ? std::vector<std::string>{""} : request.slow;
+  if (names.size() > 4) throw BadInput("a program has at most four slower tiers: leave a --slow out");
+  for (const std::string& name : names) {
+    const Disk disk = disk_of(name);
+    check_name("--slow", disk.folder.native());
+    text += fmt::format(";slow={};room={}", disk.folder.native(), disk.room.count);
+  }
+  if (!request.record.empty()) {
+    const fs::path file = fs::absolute(request.record);
+    check_name("--record", file.native());
+    text += ";record=" + file.native();
+  }
+  return text;
+}
+
+/// The trace begins with what its numbers mean; the processes add to it.
+void begin_trace(const std::string& name) {
+  if (name.empty()) return;
+  std::ofstream out(name);
+  out << "terrace-trace 1 block=" << pages::kPart << std::endl;
+  if (!out) throw BadInput(fmt::format("--record {} cannot be written: name another file", name));
+}
+
 void run_run(const Request& request) {
   if (request.program.empty())
     throw BadInput("no program to run: give one after --, such as terrace run -- sort data");
@@ -183,13 +234,9 @@ void run_run(const Request& request) {
         "this kernel cannot move pages out of a running program (UFFDIO_MOVE): Linux 6.8 or later can");
   RunOutcome outcome;
   outcome.fast = fast_memory(request.fast);
-  const Disk disk = disk_of(request.slow);
-  if (disk.folder.native().find(';') != std::string::npos)
-    throw BadInput(fmt::format("--slow {} has a ';' in its name: name another folder", disk.folder.native()));
   const SharedBoard board;
-  const std::string settings =
-      fmt::format("fast={};slow={};room={};policy={};board={}", outcome.fast.count, disk.folder.native(),
-                  disk.room.count, request.policy, board.path());
+  const std::string settings = settings_text(request, outcome.fast, board);
+  begin_trace(request.record);
   const auto began = Clock::now();
   const pid_t child = start(program, request.program, environment_with(library_path(), settings));
   outcome.code = wait_for(child, board, began, request.quiet);
@@ -207,10 +254,20 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Runs an unmodified program in less memory than it asks for");
   command->add_option("--fast", request->fast,
                       "Memory it may use: an amount, or a share of this computer's (default: 50%)");
-  command->add_option(
-      "--slow", request->slow,
-      "Where the rest goes: a folder on a disk, or file:FOLDER:SIZE (default: the temporary folder)");
-  command->add_option("--policy", request->policy, "What leaves memory first: lru or first-touch")
+  command
+      ->add_option("--slow", request->slow,
+                   "Where the rest goes: a folder on a disk, or file:FOLDER:SIZE; several, the fastest "
+                   "first (default: the "
+                   "temporary folder)")
+      ->allow_extra_args(false);
+  command->add_option("--overhead", request->overhead,
+                      "Share of the time that finding out what is hot may take (default: 5%; 0: do not)");
+  command->add_option("--interval", request->interval, "How long one look at all memory takes (default: 1s)");
+  command->add_flag("--encrypt", request->encrypt,
+                    "Encrypts what leaves memory; the key dies with the process");
+  command->add_option("--record", request->record,
+                      "Writes which memory was wanted when, for `terrace replay`");
+  command->add_option("--policy", request->policy, "What leaves memory first: keeper, lru or first-touch")
       ->check(one_of(pages::victim_policies()));
   command->add_option("--json", request->json, "Writes what happened to this file");
   command->add_flag("--quiet", request->quiet, "Says nothing about memory");

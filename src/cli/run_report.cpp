@@ -44,9 +44,11 @@ RunRow sum_of(const std::vector<RunRow>& rows) {
   RunRow sum;
   for (const RunRow& row : rows) {
     sum.managed += row.managed;
-    sum.resident += row.resident;
-    sum.unmanaged += row.unmanaged;
-    sum.stored += row.stored;
+    if (row.ended == 0) {
+      sum.resident += row.resident;
+      sum.unmanaged += row.unmanaged;
+      sum.stored += row.stored;
+    }
     sum.peak_resident = std::max(sum.peak_resident, row.peak_resident);
     sum.peak_managed = std::max(sum.peak_managed, row.peak_managed);
     sum.faults += row.faults;
@@ -62,6 +64,13 @@ RunRow sum_of(const std::vector<RunRow>& rows) {
     sum.waiting_ns += row.waiting_ns;
     sum.longest_ns = std::max(sum.longest_ns, row.longest_ns);
     sum.room_waits += row.room_waits;
+    sum.promoted += row.promoted;
+    sum.samples += row.samples;
+    sum.sampled_hot += row.sampled_hot;
+    sum.sampling_ns += row.sampling_ns;
+    sum.intervals += row.intervals;
+    sum.stretches += row.stretches;
+    sum.largest_overhead = std::max(sum.largest_overhead, row.largest_overhead);
     sum.stuck += row.stuck;
     sum.kept += row.kept;
     sum.lost += row.lost;
@@ -91,6 +100,13 @@ std::string summary_text(const RunOutcome& outcome) {
       all.faults, all.zeroed, all.fetches, all.rescues, all.opened, readable(Bytes{all.read}),
       readable(Bytes{all.read_ahead}), readable(Bytes{all.written}),
       readable(Bytes{all.left_clean + all.left_zero}));
+  if (all.samples > 0)
+    text += fmt::format(
+        "terrace: {} samples in {} stretches, {} of them in use: {:.2f} s of profiling, at most {:.1f}% of "
+        "an "
+        "interval; {} promoted before they were asked for\n",
+        all.samples, all.stretches, all.sampled_hot, seconds_of(all.sampling_ns), 100 * all.largest_overhead,
+        readable(Bytes{all.promoted}));
   return text + "terrace: " + reason(all, outcome.seconds) + "\n";
 }
 
@@ -115,6 +131,13 @@ nlohmann::json to_json(const RunOutcome& outcome) {
                          {"waiting_seconds", seconds_of(row.waiting_ns)},
                          {"longest_wait_seconds", seconds_of(row.longest_ns)},
                          {"waited_for_room", row.room_waits},
+                         {"promoted_bytes", row.promoted},
+                         {"samples", row.samples},
+                         {"samples_in_use", row.sampled_hot},
+                         {"stretches", row.stretches},
+                         {"intervals", row.intervals},
+                         {"profiling_seconds", seconds_of(row.sampling_ns)},
+                         {"largest_profiling_share", row.largest_overhead},
                          {"stuck_parts", row.stuck},
                          {"kept_for_space", row.kept},
                          {"lost_pages", row.lost},

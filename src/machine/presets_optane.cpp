@@ -207,6 +207,18 @@ Machine four_tiers() {
   return machine;
 }
 
+/// The same with two writers of memory beside the program on every tier.
+Machine four_loaded_tiers() {
+  Machine machine = four_tiers();
+  constexpr double kLoadedNs[] = {198, 315, 825, 1010};
+  for (std::size_t i = 0; i < machine.tiers.size(); ++i)
+    machine.tiers[i].latency = Seconds{kLoadedNs[i] * 1e-9};
+  machine.source =
+      "Latencies: 002 Table 8.1, the emulated system, which memhog loads. The rest as optane-4tier: " +
+      machine.source;
+  return machine;
+}
+
 Machine hmann() {
   Machine machine;
   machine.source =
@@ -227,7 +239,9 @@ std::vector<Preset> optane() {
       {"optane-sentinel", "DRAM 96 GB and Optane 756 GB (Sentinel)", sentinel},
       {"optane-deeptm", "DRAM 128 GB and Optane 512 GB, slow for single pages (DeepTM)", deeptm},
       {"optane-hmann", "DRAM 96 GB and Optane 1.5 TB, for vector search (HM-ANN)", hmann},
-      {"optane-4tier", "DRAM and Optane, local and remote: four tiers (HM-Keeper)", four_tiers}};
+      {"optane-4tier", "DRAM and Optane, local and remote: four tiers (HM-Keeper)", four_tiers},
+      {"optane-4tier-loaded", "The same while other programs load every tier (HM-Keeper)",
+       four_loaded_tiers}};
 }
 
 }  // namespace terrace::presets

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,16 +60,23 @@ class FileStore final : public Store {
 
   int write(std::uint64_t offset, std::span<const iovec> from) noexcept override {
     reserve(offset + total(from));
-    for (const iovec& piece : from) {
-      const auto* data = static_cast<const std::byte*>(piece.iov_base);
-      for (std::size_t at = 0; at < piece.iov_len;) {
-        const ssize_t done =
-            pwrite(descriptor_, data + at, piece.iov_len - at, static_cast<off_t>(offset + at));
-        if (done < 0 && errno == EINTR) continue;
-        if (done <= 0) return done < 0 ? errno : ENOSPC;
-        at += static_cast<std::size_t>(done);
+    std::size_t done_before = 0;  // of the first piece that is left
+    while (!from.empty()) {
+      ssize_t done = 0;
+      if (done_before == 0) {
+        done = pwritev(descriptor_, from.data(), static_cast<int>(from.size()), static_cast<off_t>(offset));
+      } else {
+        const auto* data = static_cast<const std::byte*>(from.front().iov_base) + done_before;
+        done = pwrite(descriptor_, data, from.front().iov_len - done_before, static_cast<off_t>(offset));
       }
-      offset += piece.iov_len;
+      if (done < 0 && errno == EINTR) continue;
+      if (done <= 0) return done < 0 ? errno : ENOSPC;
+      offset += static_cast<std::uint64_t>(done);
+      done_before += static_cast<std::size_t>(done);
+      while (!from.empty() && done_before >= from.front().iov_len) {
+        done_before -= from.front().iov_len;
+        from = from.subspan(1);
+      }
     }
     return 0;
   }

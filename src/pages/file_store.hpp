@@ -18,4 +18,8 @@ struct FileStoreSpec {
 /// Fails with one sentence where the folder cannot be used.
 Result<std::unique_ptr<Store>> open_file_store(const FileStoreSpec& spec);
 
+/// The same store with contents that only this process can read: the key is drawn at random and never leaves
+/// its memory. Returns nothing where the system has no random numbers.
+std::unique_ptr<Store> encrypted(std::unique_ptr<Store> store);
+
 }  // namespace terrace::pages

@@ -66,6 +66,8 @@ Result<PagedMemory> PagedMemory::create(Bytes size, const PagedMemoryOptions& op
   service.fast_bytes = options.fast.count;
   service.most_bytes = whole.count;
   service.policy = options.policy;
+  service.overhead = options.overhead;
+  service.interval_seconds = std::max(options.interval.count(), 0.01);
   service.workers = std::max(options.workers, 2U);
   auto started = pages::Service::start(std::move(stores), std::move(service));
   if (!started) return started.error();
@@ -106,6 +108,12 @@ PagedMemoryStatistics PagedMemory::statistics() const {
   result.read = Bytes{now.read_bytes};
   result.read_ahead = pages_of(counts.read_ahead);
   result.written = Bytes{now.written_bytes};
+  result.promoted = pages_of(counts.promoted);
+  result.demoted = pages_of(counts.demoted);
+  result.samples = now.samples;
+  result.intervals = now.intervals;
+  result.profiling = std::chrono::nanoseconds(now.sampling_ns);
+  result.largest_profiling_share = now.largest_overhead;
   result.left_clean = pages_of(counts.evicted_clean);
   result.left_zero = pages_of(counts.evicted_zero);
   result.waited_for_room = now.room_waits;
@@ -113,6 +121,10 @@ PagedMemoryStatistics PagedMemory::statistics() const {
   result.longest_wait = std::chrono::nanoseconds(now.longest_ns);
   result.no_room_below = now.cornered;
   return result;
+}
+
+double PagedMemory::hotness(std::size_t offset) const {
+  return state_->service->hotness(reinterpret_cast<pages::Address>(data()) + offset);
 }
 
 std::string PagedMemory::failure() const { return state_->service->loss(); }

@@ -2,19 +2,26 @@
 #include "pages/pager.hpp"
 
 namespace terrace::pages {
-Pager::Pager(const Parts& parts, std::uint64_t limit_pages)
-    : at_(parts), table_(parts.table), limit_(limit_pages), scratch_(2 * kPart, "pages to rearrange") {
+Pager::Pager(const Parts& parts, std::uint64_t limit_pages, Bringing bringing)
+    : at_(parts),
+      table_(parts.table),
+      limit_(limit_pages),
+      fetched_locality_(bringing),
+      touched_locality_(bringing),
+      scratch_(2 * kPart, "pages to rearrange") {
   // The zeros are read by the kernel: they must be pages, not holes.
   for (std::size_t i = 0; i < scratch_.size(); i += kPage) scratch_[i] = std::byte{0};
 }
 
-void Pager::add_resident(PartId id, PageMask pages) {
+void Pager::add_resident(PartId id, PageMask pages, Arrival::Why why) {
   Part& part = table_[id];
-  resident_ += count_of(without(pages, part.present));
+  const unsigned came = count_of(without(pages, part.present));
+  resident_ += came;
   part.present = static_cast<PageMask>(part.present | pages);
   if (part.present == 0) return;
   if (resident_ + kPagesOfPart > limit_) crowded_ = true;
-  if (!part.listed) at_.victims.arrived(id, crowded_);
+  const Arrival arrival{why, crowded_, came, limit_};
+  part.listed ? at_.victims.grew(id, arrival) : at_.victims.arrived(id, arrival);
 }
 
 void Pager::remove_resident(PartId id, PageMask pages) {
@@ -30,8 +37,8 @@ void Pager::free_slot(Part& part) {
   part.stored = 0;
 }
 
-Slot Pager::take_slot(std::uint32_t wanted, std::uint32_t& got) {
-  for (unsigned tier = 0; tier < at_.slots.size(); ++tier) {
+Slot Pager::take_slot(std::uint32_t wanted, std::uint32_t& got, unsigned first_tier) {
+  for (unsigned tier = first_tier; tier < at_.slots.size(); ++tier) {
     const SlotTable::Run run = at_.slots[tier]->take(wanted);
     got = run.count;
     if (run.count > 0) return make_slot(tier, run.first);
@@ -46,7 +53,7 @@ void Pager::found_present(Address address, PageMask pages) {
   const PageMask found = without(pages, static_cast<PageMask>(table_[id].stored | table_[id].present));
   if (found == 0) return;
   table_[id].dirty = true;
-  add_resident(id, found);
+  add_resident(id, found, Arrival::Why::stayed);
 }
 // ---- forks
 
@@ -91,11 +98,10 @@ void Pager::found_in_child(Address address, PageMask pages) {
   if (id == kNoPart) return;
   // The part was on its way back when the process forked: the frame has the pages that are still missing.
   if (in_frame(id)) {
-    rescue(id);
-    counts_ = {};
+    bring_back(id, Arrival::Why::stayed);
   }
   table_[id].dirty = true;
-  add_resident(id, pages);
+  add_resident(id, pages, Arrival::Why::stayed);
 }
 
 const char* Pager::check_records() const {

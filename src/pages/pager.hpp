@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "pages/access_log.hpp"
+#include "pages/locality.hpp"
 #include "pages/page_control.hpp"
 #include "pages/part_table.hpp"
 #include "pages/slots.hpp"
@@ -35,10 +37,12 @@ struct PagerCounts {
   std::uint64_t fetch_faults = 0;    ///< a slower tier was read
   std::uint64_t rescues = 0;         ///< the part was still in staging
   std::uint64_t fetched = 0;         ///< pages read, those read ahead included
+  std::uint64_t promoted = 0;        ///< pages of them that were hot, before somebody asked
   std::uint64_t read_ahead = 0;      ///< pages of them that nobody had asked for yet
   std::uint64_t evicted_clean = 0;   ///< pages dropped because a slower tier has them
   std::uint64_t evicted_dirty = 0;   ///< pages written
   std::uint64_t evicted_zero = 0;    ///< pages dropped because they were zeros
+  std::uint64_t demoted = 0;         ///< pages that moved to a lower one of the slower tiers
   std::uint64_t dropped = 0;         ///< pages that the program gave up
   std::uint64_t stuck = 0;           ///< parts that the kernel would not move
   std::uint64_t kept_for_space = 0;  ///< parts kept because no slower tier had room or took them
@@ -60,12 +64,20 @@ struct Fetch {
   Slot slot = kNoSlot;  ///< the first part's
   PageMask pages = 0;   ///< the first part's; the others are whole
   bool by_write = false;
+  bool wanted_is_filled = false;  ///< the first part has been settled
+  bool swept = false;             ///< it goes on where several others ended
 };
 
 /// Pages that the kernel would not move.
 struct Stuck {
   Address part = 0;
   PageMask pages = 0;
+};
+
+/// A part on its way from one slower tier to a lower one.
+struct Demotion {
+  PartId part = kNoPart;
+  Slot from = kNoSlot, to = kNoSlot;
 };
 
 /// Frames that are lifted, written and emptied together.
@@ -96,6 +108,11 @@ class Streams {
     }
     return 1;
   }
+  /// Returns whether a row of faults has come to this address.
+  bool follows(Address address) const {
+    return std::any_of(streams_.begin(), streams_.end(),
+                       [&](const Stream& stream) { return stream.next == address; });
+  }
   /// Parts were served up to `next`.
   void served(Address address, Address next, std::uint32_t window) {
     for (Stream& stream : streams_) {
@@ -125,8 +142,9 @@ class Pager {
     const std::vector<Store*>& stores;
     const std::vector<SlotTable*>& slots;
     std::span<Batch> batches;
+    AccessLog* log = nullptr;  ///< where every fault is noted, if anywhere
   };
-  Pager(const Parts& parts, std::uint64_t limit_pages);
+  Pager(const Parts& parts, std::uint64_t limit_pages, Bringing bringing = Bringing::learned);
 
   enum class Step {
     done,
@@ -137,6 +155,8 @@ class Pager {
   };
 
   Step fault(const Event& event, Fetch& fetch);
+  /// Brings a part before somebody touches it. Returns `fetch`, or `none` where that is not possible now.
+  Step promote(Address part, Fetch& fetch);
   /// `data` holds the fetched parts one behind the other; `cause` is 0 or the errno of the read. Returns
   /// `fetch` where less is to be read again.
   Step fetched(Fetch& fetch, const std::byte* data, int cause);
@@ -148,6 +168,11 @@ class Pager {
 
   /// Takes one part out of the program. pre: batch.count < kPartsOfChunk
   Step lift(Batch& batch);
+  /// Takes this part out, to see whether somebody wants it back. pre: can_be_sampled(id)
+  Step lift(Batch& batch, PartId id);
+  bool can_be_sampled(PartId id) const;
+  /// Puts frame `i` back where nobody wanted it meanwhile. Returns `again` or `done`.
+  Step return_sample(Batch& batch, std::size_t i);
   /// Returns what stopped the last lift(), once.
   Stuck take_stuck() { return std::exchange(stuck_, {}); }
   /// Decides for each frame that still has an owner; those with a slot afterwards are to be written.
@@ -156,6 +181,12 @@ class Pager {
   Step written(Batch& batch, std::size_t i);
   /// The frames' memory was given back.
   void released(Batch& batch);
+
+  /// Chooses a cold part of a slower tier that is to move to the next lower one with room (002
+  /// section 8.5.2). The caller copies its slot and calls demoted() with 0 or an errno. Returns false where
+  /// there is none.
+  bool begin_demotion(unsigned tier, Demotion& demotion);
+  void demoted(const Demotion& demotion, int cause);
 
   /// A child is about to be forked, which reads the slots as they are then; it has been; no child is left.
   void hold_slots();
@@ -182,29 +213,33 @@ class Pager {
 
  private:
   Step fault_missing(PartId id, const Event& event, Fetch& fetch);
-  Step rescue(PartId id);
+  Step bring_back(PartId id, Arrival::Why why);
+  Step rescue(PartId id, Arrival::Why why);
   Step fill_zeros(PartId id, const Event& event);
   void begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fetch);
   Step open_for_writing(PartId id);
   bool fill_part_with_zeros(PartId id, PageMask pages, bool& again);
   bool can_read_ahead(PartId id, Slot slot) const;
   Step lose(Fetch& fetch, int cause);
-  void settle_fetched(PartId id, PageMask filled, bool dirty);
+  void settle_fetched(PartId id, PageMask filled, bool dirty, Arrival::Why why);
 
   void drop(Address start, Address end);
   void drop_pages(PartId id, PageMask pages);
   void detach_frame(Part& part);
+  void leave_slot_to_frame(Part& part);
   void remap(Address from, Address to, std::size_t bytes);
   bool move_whole_part(Address from, Address to);
   bool keep_in_slot(Part& part, PageMask pages, const std::byte* data);
   void move_pages(Address to_part, Address to, Address end, Address from);
 
   bool in_frame(PartId id) const;
-  void add_resident(PartId id, PageMask pages);
+  void add_resident(PartId id, PageMask pages, Arrival::Why why);
   void remove_resident(PartId id, PageMask pages);
   void free_slot(Part& part);
-  Slot take_slot(std::uint32_t wanted, std::uint32_t& got);
+  Slot take_slot(std::uint32_t wanted, std::uint32_t& got, unsigned first_tier = 0);
   bool joins_slot(const Part& part) const;
+  bool is_clean(const Part& part) const;
+  bool is_held(const Part& part) const;
   bool can_leave(const Part& part) const;
   void leave_unwritten(Batch& batch, std::size_t i);
   Step put_back(Batch& batch, std::size_t i);
@@ -215,7 +250,10 @@ class Pager {
   PartTable& table_;
   std::uint64_t limit_, resident_ = 0;
   bool crowded_ = false, cornered_ = false;
+  static constexpr std::uint32_t kSweep = 8;  // parts at once: a row of at least four faults
   Streams reads_{kPartsOfChunk}, first_touches_{16}, first_writes_{8};
+  Locality fetched_locality_, touched_locality_;
+  PartId demotion_hand_ = kNoPart;  // where the last one was found
   PagerCounts counts_;
   Loss loss_;
   Stuck stuck_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a part leaves fast memory (pager.hpp).
+#include <algorithm>
 #include <cerrno>
 
 #include "pages/pager.hpp"
@@ -17,8 +18,26 @@ void Pager::detach_frame(Part& part) {
 
 Pager::Step Pager::lift(Batch& batch) {
   const PartId id = at_.victims.next();
-  if (id == kNoPart) return Step::none;
+  return id == kNoPart ? Step::none : lift(batch, id);
+}
+
+bool Pager::can_be_sampled(PartId id) const {
+  return id != kNoPart && table_[id].state == PartState::idle && table_[id].present != 0 &&
+         can_leave(table_[id]);
+}
+
+Pager::Step Pager::return_sample(Batch& batch, std::size_t i) {
+  return batch.owner[i] == kNoPart ? Step::done : bring_back(batch.owner[i], Arrival::Why::stayed);
+}
+
+Pager::Step Pager::lift(Batch& batch, PartId id) {
   Part& part = table_[id];
+  // Others are busy with it: more of it is being fetched.
+  if (part.state != PartState::idle) {
+    at_.victims.left(id);
+    at_.victims.arrived(id, {Arrival::Why::stayed, crowded_, 0, limit_});
+    return Step::full;
+  }
   const std::size_t i = batch.count;
   const PagesDone done =
       can_leave(part) ? at_.control.take(table_.address(id), part.present, batch.frame(i)) : PagesDone{};
@@ -30,7 +49,7 @@ Pager::Step Pager::lift(Batch& batch) {
   }
   if (done.pages == 0) {
     at_.victims.left(id);
-    at_.victims.arrived(id, crowded_);
+    at_.victims.arrived(id, {Arrival::Why::stayed, crowded_, 0, limit_});
     stuck_ = {table_.address(id), part.present};
     ++counts_.stuck;
     return Step::full;
@@ -55,15 +74,21 @@ Pager::Step Pager::lift(Batch& batch) {
   part.dirty = true;
   stuck_ = {table_.address(id), left_behind};
   ++counts_.stuck;
-  if (rescue(id) == Step::again) return Step::done;  // the next touch rescues it
-  add_resident(id, left_behind);
+  if (bring_back(id, Arrival::Why::stayed) == Step::again) return Step::done;  // the next touch rescues it
+  add_resident(id, left_behind, Arrival::Why::stayed);
   return Step::full;
 }
 
 /// Pages that are here join those in the slot, which must then not be a forked child's.
 bool Pager::joins_slot(const Part& part) const { return without(part.stored, part.present) != 0; }
+bool Pager::is_clean(const Part& part) const {
+  return !part.dirty && without(part.present, part.stored) == 0;
+}
 bool Pager::can_leave(const Part& part) const {
-  return !joins_slot(part) || !at_.slots[tier_of(part.slot)]->held(index_of(part.slot));
+  return !joins_slot(part) || is_clean(part) || !is_held(part);
+}
+bool Pager::is_held(const Part& part) const {
+  return part.slot != kNoSlot && at_.slots[tier_of(part.slot)]->held(index_of(part.slot));
 }
 
 void Pager::leave_unwritten(Batch& batch, std::size_t i) {
@@ -75,27 +100,37 @@ void Pager::leave_unwritten(Batch& batch, std::size_t i) {
   if (part.empty()) free_slot(part);
 }
 
+// A part that was written before goes to where it was, and new ones get slots in the order of their
+// addresses, whatever the order in which they leave: so neighbours stay neighbours, and a sweep is read in
+// large pieces.
 void Pager::plan(Batch& batch) {
-  std::uint32_t unplanned = 0;
+  std::array<std::uint8_t, kPartsOfChunk> order{};
+  std::uint32_t unplanned = 0, count = 0;
   for (std::size_t i = 0; i < batch.count; ++i) {
     if (batch.owner[i] == kNoPart) continue;
+    order[count++] = static_cast<std::uint8_t>(i);
     Part& part = table_[batch.owner[i]];
-    const bool clean = !part.dirty && without(part.present, part.stored) == 0;
-    if (clean || batch.zero[i]) {
+    if (is_clean(part) || batch.zero[i]) {
       leave_unwritten(batch, i);
-    } else if (!joins_slot(part)) {
-      ++unplanned;
-    } else if (can_leave(part)) {
+    } else if (part.slot != kNoSlot && !is_held(part)) {
       batch.slot[i] = part.slot;
       batch.joined[i] = true;
       part.state = PartState::writing;
+    } else if (!joins_slot(part)) {
+      ++unplanned;
     } else {
       batch.cause[i] = EBUSY;
     }
   }
+  const auto address = [&](std::uint8_t i) {
+    return batch.owner[i] == kNoPart ? Address{0} : table_.address(batch.owner[i]);
+  };
+  std::sort(order.begin(), order.begin() + count,
+            [&](std::uint8_t a, std::uint8_t b) { return address(a) < address(b); });
   std::uint32_t got = 0;
   Slot slot = kNoSlot;
-  for (std::size_t i = 0; i < batch.count; ++i) {
+  for (std::size_t at = 0; at < count; ++at) {
+    const std::size_t i = order[at];
     if (batch.owner[i] == kNoPart || batch.slot[i] != kNoSlot || batch.cause[i] != 0) continue;
     if (got == 0) slot = take_slot(unplanned, got);
     if (got == 0) {
@@ -141,10 +176,43 @@ Pager::Step Pager::put_back(Batch& batch, std::size_t i) {
   const PageMask back = part.present;
   detach_frame(part);
   part.dirty = true;
-  add_resident(id, back);
+  add_resident(id, back, Arrival::Why::stayed);
   at_.control.wake(table_.address(id));
   ++counts_.kept_for_space;
   return Step::done;
+}
+
+bool Pager::begin_demotion(unsigned tier, Demotion& demotion) {
+  constexpr int kCompared = 64;
+  PartId coldest = kNoPart;
+  for (int i = 0; i < kCompared; ++i) {
+    demotion_hand_ = table_.after(demotion_hand_);
+    if (demotion_hand_ == kNoPart) return false;
+    const Part& part = table_[demotion_hand_];
+    if (part.state != PartState::idle || part.present != 0 || part.stored == 0 || is_held(part)) continue;
+    if (tier_of(part.slot) != tier) continue;
+    if (coldest == kNoPart || at_.victims.hotness(demotion_hand_) < at_.victims.hotness(coldest))
+      coldest = demotion_hand_;
+  }
+  if (coldest == kNoPart) return false;
+  std::uint32_t got = 0;
+  const Slot to = take_slot(1, got, tier + 1);
+  if (to == kNoSlot) return false;
+  demotion = {coldest, table_[coldest].slot, to};
+  table_[coldest].state = PartState::fetching;
+  return true;
+}
+
+void Pager::demoted(const Demotion& demotion, int cause) {
+  Part& part = table_[demotion.part];
+  const Slot unused = cause == 0 ? demotion.from : demotion.to;
+  at_.slots[tier_of(unused)]->give_back(index_of(unused));
+  part.slot = cause == 0 ? demotion.to : demotion.from;
+  part.state = PartState::idle;
+  if (cause == 0) counts_.demoted += count_of(part.stored);
+  // The program may have given the part up meanwhile, and somebody may wait for it.
+  if (part.empty()) free_slot(part);
+  at_.control.wake(table_.address(demotion.part));
 }
 
 void Pager::released(Batch& batch) {

@@ -17,12 +17,14 @@ Pager::Step Pager::fault(const Event& event, Fetch& fetch) {
     return Step::done;
   }
   Part& part = table_[id];
+  if (at_.log != nullptr) at_.log->note(event.address, event.kind == Event::Kind::write || event.by_write);
   switch (part.state) {
     case PartState::fetching:
       return Step::done;  // fetched() wakes everybody who waits for the part
     case PartState::lifted:
     case PartState::writing:
-      return rescue(id);
+      return rescue(id,
+                    part.present & page_bit(event.address) ? Arrival::Why::rescued : Arrival::Why::stayed);
     case PartState::idle:
       break;
   }
@@ -52,10 +54,25 @@ Pager::Step Pager::fault_missing(PartId id, const Event& event, Fetch& fetch) {
   const Part& part = table_[id];
   const PageMask absent = without(part.stored, part.present);
   if ((absent & page_bit(event.address)) == 0) return fill_zeros(id, event);
-  if (!has_room(count_of(absent))) return Step::full;
-  begin_fetch(id, absent, event, fetch);
+  const Address start = table_.address(id);
+  // Pages that join a slot cannot leave while a forked child may read it: then the whole part comes.
+  if (!has_room(is_held(part) ? count_of(absent) : 1)) return Step::full;
+  const bool whole = is_held(part) || reads_.follows(start) || fetched_locality_.whole(start);
+  const PageMask pages = whole && has_room(count_of(absent)) ? absent : page_bit(event.address);
+  begin_fetch(id, pages, event, fetch);
   ++counts_.faults;
   ++counts_.fetch_faults;
+  return Step::fetch;
+}
+
+Pager::Step Pager::promote(Address address, Fetch& fetch) {
+  const PartId id = table_.find(address);
+  if (id == kNoPart) return Step::none;
+  const Part& part = table_[id];
+  if (part.state != PartState::idle || part.present != 0 || part.stored == 0) return Step::none;
+  if (!has_room(kPagesOfPart) || cornered_) return Step::none;
+  counts_.promoted += count_of(part.stored);
+  begin_fetch(id, part.stored, {Event::Kind::missing, address}, fetch);
   return Step::fetch;
 }
 
@@ -63,22 +80,25 @@ Pager::Step Pager::fault_missing(PartId id, const Event& event, Fetch& fetch) {
 bool Pager::fill_part_with_zeros(PartId id, PageMask pages, bool& again) {
   const PagesDone done = at_.control.fill(table_.address(id), pages, &scratch_[0], Protection::writable);
   table_[id].dirty = true;
-  add_resident(id, done.pages);
+  add_resident(id, done.pages, Arrival::Why::touched);
   again = done.again;
   return done.pages == pages;
 }
 
 Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
   const Part& part = table_[id];
-  // A part that was never touched comes whole, and more of them where touches follow each other.
-  const bool untouched = part.present == 0 && part.stored == 0;
-  const PageMask pages = untouched ? kAllPages : page_bit(event.address);
-  if (!has_room(count_of(without(pages, part.present)))) return Step::full;
   const Address start = table_.address(id);
+  // A part whose pages are touched together comes whole, and more of them where touches follow each other.
+  if (!has_room(1)) return Step::full;
+  const bool untouched = part.present == 0 && part.stored == 0;
+  const bool whole_part = first_touches_.follows(start) || touched_locality_.whole(start);
+  const PageMask zeros = without(kAllPages, static_cast<PageMask>(part.present | part.stored));
+  const bool fits = has_room(count_of(zeros));
+  const auto pages = static_cast<PageMask>(page_bit(event.address) | (whole_part && fits ? zeros : 0));
   bool again = false;
   bool whole = fill_part_with_zeros(id, pages, again);
   if (again) return Step::again;
-  const std::uint32_t window = untouched ? first_touches_.window(start) : 1;
+  const std::uint32_t window = whole_part && untouched ? first_touches_.window(start) : 1;
   std::uint32_t filled = 1;
   for (; whole && filled < window && resident_ + 4 * kPagesOfPart <= limit_; ++filled) {
     const PartId next = table_.find_or_make(start + filled * kPart);
@@ -86,7 +106,7 @@ Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
     whole = fill_part_with_zeros(next, kAllPages, again);
     if (table_[next].present != 0) at_.control.wake(start + filled * kPart);
   }
-  if (untouched) first_touches_.served(start, start + filled * kPart, window);
+  if (whole_part) first_touches_.served(start, start + filled * kPart, window);
   at_.control.wake(start);
   ++counts_.faults;
   ++counts_.zero_faults;
@@ -95,7 +115,7 @@ Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
 
 // The part goes back to what it was before it was lifted. Its frame keeps the bytes, because a disk may be
 // reading them, and has no owner any more.
-Pager::Step Pager::rescue(PartId id) {
+Pager::Step Pager::bring_back(PartId id, Arrival::Why why) {
   Part& part = table_[id];
   Batch& batch = at_.batches[part.frame / kPartsOfChunk];
   const std::size_t i = part.frame % kPartsOfChunk;
@@ -104,8 +124,13 @@ Pager::Step Pager::rescue(PartId id) {
   if (done.again) return Step::again;
   const PageMask back = part.present;
   detach_frame(part);
-  add_resident(id, back);
+  add_resident(id, back, why);
   at_.control.wake(table_.address(id));
+  return Step::done;
+}
+
+Pager::Step Pager::rescue(PartId id, Arrival::Why why) {
+  if (bring_back(id, why) == Step::again) return Step::again;
   ++counts_.faults;
   ++counts_.rescues;
   return Step::done;
@@ -125,6 +150,7 @@ void Pager::begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fe
   fetch.by_write = event.by_write;
   std::uint32_t window = reads_.window(start);
   const std::uint32_t asked = window;
+  fetch.swept = asked >= kSweep;
   if (pages != kAllPages) window = 1;
   // Reading ahead stays within half of what is free, so that it never drives out what it just read.
   const std::uint64_t spare = limit_ > resident_ ? (limit_ - resident_) / 2 / kPagesOfPart : 0;
@@ -139,21 +165,22 @@ void Pager::begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fe
   reads_.served(start, start + fetch.count * kPart, asked);
 }
 
-void Pager::settle_fetched(PartId id, PageMask filled, bool dirty) {
+void Pager::settle_fetched(PartId id, PageMask filled, bool dirty, Arrival::Why why) {
   Part& part = table_[id];
   part.state = PartState::idle;
   if (part.present == 0) part.dirty = false;
   part.dirty = part.dirty || dirty;
   counts_.fetched += count_of(without(filled, part.present));
-  add_resident(id, filled);
+  add_resident(id, filled, why);
   if (part.empty()) free_slot(part);
   at_.control.wake(table_.address(id));
 }
 
 Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
   if (cause != 0) return lose(fetch, cause);
+  // The part that a thread waits for comes first, then those read ahead.
   while (fetch.count > 0) {
-    const std::uint32_t i = fetch.count - 1;
+    const std::uint32_t i = fetch.wanted_is_filled ? fetch.count - 1 : 0;
     const PartId id = fetch.parts[i];
     const Part& part = table_[id];
     // The program may have given pages up meanwhile.
@@ -163,9 +190,11 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
     const PagesDone done = at_.control.fill(table_.address(id), pages, data + i * kPart,
                                             dirty ? Protection::writable : Protection::read_only);
     if (done.again) return Step::again;
-    settle_fetched(id, done.pages, dirty);
+    settle_fetched(id, done.pages, dirty, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
     if (i > 0) counts_.read_ahead += count_of(done.pages);
-    --fetch.count;
+    if (fetch.wanted_is_filled || fetch.count == 1) --fetch.count;
+    fetch.wanted_is_filled = true;
+    if (fetch.count == 1) break;  // that is the wanted one
   }
   return Step::done;
 }

@@ -34,11 +34,22 @@ void Pager::drop_pages(PartId id, PageMask pages) {
     case PartState::lifted:
     case PartState::writing:
       part.present = without(part.present, pages);
-      if (part.present == 0) detach_frame(part);
+      if (part.present != 0) break;
+      if (without(part.stored, pages) == 0) leave_slot_to_frame(part);
+      detach_frame(part);
       break;
   }
   part.stored = without(part.stored, pages);
   if (part.empty()) free_slot(part);
+}
+
+/// The frame is being written to the part's slot, which must not become somebody else's before that is done.
+void Pager::leave_slot_to_frame(Part& part) {
+  Batch& batch = at_.batches[part.frame / kPartsOfChunk];
+  const std::size_t i = part.frame % kPartsOfChunk;
+  if (!batch.joined[i] || batch.slot[i] != part.slot) return;
+  batch.joined[i] = false;
+  part.slot = kNoSlot;
 }
 
 void Pager::remap(Address from, Address to, std::size_t bytes) {
@@ -64,9 +75,10 @@ bool Pager::move_whole_part(Address from, Address to) {
   part.stored = old.stored;
   part.slot = old.slot;
   part.dirty = old.dirty;
+  part.heat = old.heat;
   old.slot = kNoSlot;
   old.stored = 0;
-  add_resident(id, present);
+  add_resident(id, present, Arrival::Why::stayed);
   return true;
 }
 
@@ -126,7 +138,7 @@ void Pager::move_pages(Address to_part, Address to, Address end, Address from) {
       at_.control.poison(to_part, homeless);
     }
   }
-  add_resident(id, present);
+  add_resident(id, present, Arrival::Why::stayed);
 }
 
 /// Writes pages to the part's slot, or to a new one where it has none.

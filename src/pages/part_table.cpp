@@ -39,6 +39,17 @@ PartId PartTable::find(Address address) const {
   return static_cast<PartId>(chunk * kPartsOfChunk + address % kChunk / kPart);
 }
 
+PartId PartTable::after(PartId id) const {
+  if (id != kNoPart && id % kPartsOfChunk + 1 < kPartsOfChunk && chunks_[id / kPartsOfChunk].start != 0)
+    return id + 1;
+  std::size_t chunk = id / kPartsOfChunk;
+  for (std::size_t tries = 0; tries < used_; ++tries) {
+    chunk = chunk >= used_ ? 1 : chunk + 1;
+    if (chunks_[chunk].start != 0) return static_cast<PartId>(chunk * kPartsOfChunk);
+  }
+  return kNoPart;
+}
+
 PartId PartTable::find_or_make(Address address) {
   std::uint32_t* const place = entry(address);
   if (place == nullptr) return kNoPart;

@@ -3,13 +3,14 @@
 //
 // A part that is not in the table, or whose record is empty, has never been touched: it reads as zeros. Parts
 // are numbered, and the numbers link resident parts into lists (part_list.hpp) without any further memory.
-// A record takes 20 bytes for 64 KiB, which is 460 MB for 1.5 TB of memory (HM-Keeper: at most 600 MB, 002
+// A record takes 24 bytes for 64 KiB, which is 550 MB for 1.5 TB of memory (HM-Keeper: at most 600 MB, 002
 // section 8.4.3). One lock guards the table and all that hangs on it.
 #pragma once
 
 #include <cstdint>
 
 #include "pages/geometry.hpp"
+#include "pages/heat.hpp"
 #include "pages/reserved.hpp"
 #include "pages/slots.hpp"
 
@@ -32,13 +33,14 @@ struct Part {
   PartId previous = kNoPart, next = kNoPart;  ///< neighbours in a PartList
   std::uint16_t frame = 0;                    ///< lifted and writing: its place in staging
   PartState state = PartState::idle;
-  bool dirty : 1 = false;   ///< present pages may differ from the slot's
-  bool listed : 1 = false;  ///< it is in a list
-  bool late : 1 = false;    ///< it came when fast memory was full already
+  bool dirty : 1 = false;     ///< present pages may differ from the slot's
+  bool listed : 1 = false;    ///< it is in a list
+  std::uint8_t list : 3 = 0;  ///< which of the policy's lists it is in
+  Heat heat;                  ///< for policies that ask
 
   bool empty() const { return present == 0 && stored == 0 && state == PartState::idle; }
 };
-static_assert(sizeof(Part) <= 20, "HM-Keeper's bound on metadata is part of the promise");
+static_assert(sizeof(Part) <= 24, "HM-Keeper's bound on metadata is part of the promise");
 
 class PartTable {
  public:
@@ -52,6 +54,9 @@ class PartTable {
   Part& operator[](PartId id) { return chunks_[id / kPartsOfChunk].parts[id % kPartsOfChunk]; }
   const Part& operator[](PartId id) const { return chunks_[id / kPartsOfChunk].parts[id % kPartsOfChunk]; }
   Address address(PartId id) const { return chunks_[id / kPartsOfChunk].start + id % kPartsOfChunk * kPart; }
+  /// Returns the part behind this one in the order of the records, the first one behind the last; kNoPart
+  /// where there are none.
+  PartId after(PartId id) const;
   /// Forgets the chunk at this address if all its parts are empty.
   void forget_empty(Address address);
   /// Returns how many chunks have records.
@@ -66,6 +71,13 @@ class PartTable {
       for (PartId id = first; id < first + kPartsOfChunk; ++id) {
         if (address(id) + kPart > start && address(id) < end) visit(id);
       }
+    }
+  }
+  /// Calls `visit(address)` for every chunk with a record, in no order.
+  template <class Visit>
+  void each_chunk(Visit visit) const {
+    for (std::size_t chunk = 1; chunk <= used_; ++chunk) {
+      if (chunks_[chunk].start != 0) visit(chunks_[chunk].start);
     }
   }
   /// Calls `visit(id)` for every part with a record.

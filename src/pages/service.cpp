@@ -17,6 +17,7 @@
 #include "base/check.hpp"
 #include "pages/clock.hpp"
 #include "pages/out_of_the_way.hpp"
+#include "pages/service_sampling.hpp"
 #include "terrace/error.hpp"
 
 namespace terrace::pages {
@@ -24,6 +25,8 @@ namespace {
 
 constexpr std::size_t kStack = 256 << 10;
 constexpr std::size_t kLeastParts = 16;
+constexpr std::size_t kMostBatches = 1024;
+constexpr double kFirstGuess = 30e-6;  // seconds of a scan of one sample
 constexpr std::uint64_t kOverdue = 1'000'000'000;
 
 }  // namespace
@@ -61,11 +64,12 @@ Result<void> Service::prepare() {
     store_views_.push_back(store.get());
     slot_views_.push_back(slots_.back().get());
   }
-  // A sixteenth is kept free for faults, another one waits in staging for its second chance.
+  // A sixteenth is kept free for faults, another one waits in staging for its second chance. Where parts of
+  // few pages leave, that takes more batches: there are enough for parts of one page.
   parts_of_batch_ = std::clamp<std::size_t>(limit_parts / 32, 1, kPartsOfChunk);
   reserve_pages_ = std::max(limit_parts / 16, parts_of_batch_) * kPagesOfPart;
-  waiting_batches_ = std::clamp<std::size_t>(limit_parts / 16 / parts_of_batch_, 1, 512);
-  const std::size_t batch_count = waiting_batches_ + 4;
+  waiting_pages_ = reserve_pages_;
+  const std::size_t batch_count = std::min<std::size_t>(limit_parts / parts_of_batch_, kMostBatches) + 4;
   staging_ = std::make_unique<Reserved<std::byte>>(batch_count * kChunk, "frames");
   if (const int cause =
           userfault_.manage_staging(reinterpret_cast<Address>(staging_->data()), batch_count * kChunk))
@@ -77,11 +81,21 @@ Result<void> Service::prepare() {
     batches_[i].frames = staging_->data() + i * kChunk;
     free_.push_back(static_cast<std::uint16_t>(i));
   }
+  if (stores_.size() > 1) demotion_buffer_ = std::make_unique<Reserved<std::byte>>(kPart, "a demoted part");
+  if (options_.log_faults) log_ = std::make_unique<AccessLog>();
   pager_ = std::make_unique<Pager>(
-      Pager::Parts{userfault_, table_, *victims_, store_views_, slot_views_, batches_},
-      limit_parts * kPagesOfPart);
+      Pager::Parts{userfault_, table_, *victims_, store_views_, slot_views_, batches_, log_.get()},
+      limit_parts * kPagesOfPart, options_.bringing);
   kick_ = out_of_the_way(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (kick_ < 0) return Error{ErrorCode::unsupported, "no more files can be opened: raise `ulimit -n`"};
+  if (options_.policy == "keeper" && options_.overhead > 0) {
+    ProfilingOptions profiling;
+    profiling.interval_seconds = options_.interval_seconds;
+    profiling.overhead = options_.overhead;
+    profiling.seconds_of_a_scan = kFirstGuess;
+    sampling_ = std::make_unique<Sampling>(profiling, std::max<std::size_t>(limit_parts / 16, 1));
+    victims_->ask_samples([this](Address address) { return sampling_->stretches.hotness(address / kPage); });
+  }
   start_threads();
   return {};
 }
@@ -175,6 +189,11 @@ void Service::discard(Address start, std::size_t bytes) {
   pager_->set_cornered(false);
 }
 
+std::span<Address> Service::take_faults() {
+  const std::lock_guard lock(mutex_);
+  return log_->take();
+}
+
 ServiceStatistics Service::statistics() {
   const std::lock_guard lock(mutex_);
   ServiceStatistics result = totals_;
@@ -201,7 +220,7 @@ void Service::each_descriptor(const std::function<void(int)>& visit) const {
 
 void Service::set_limit(std::size_t bytes) {
   // What waits in staging is resident, too: below this everything could be there, and faults wait for ever.
-  const std::size_t staged = (waiting_batches_ + 2) * parts_of_batch_;
+  const std::size_t staged = waiting_pages_ / kPagesOfPart + 2 * parts_of_batch_;
   const std::size_t least = kLeastParts + reserve_pages_ / kPagesOfPart + staged;
   const std::lock_guard lock(mutex_);
   pager_->set_limit(std::max(bytes / kPart, least) * kPagesOfPart);

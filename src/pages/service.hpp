@@ -28,8 +28,15 @@ namespace terrace::pages {
 struct ServiceOptions {
   std::size_t fast_bytes = 0;  ///< the most that may be resident
   std::size_t most_bytes = 0;  ///< the most that may ever be managed
-  std::string policy = "lru";
+  std::string policy = "keeper";
   unsigned workers = 4;  ///< at least 2; one fewer can read at once
+  /// The policy `keeper` finds out what is hot by samples: the share of the time that this may take, for how
+  /// long an interval lasts, and whether it does so even where everything fits. 0: no samples.
+  double overhead = 0.05;
+  double interval_seconds = 1;
+  bool sample_always = false;
+  bool log_faults = false;                ///< for take_faults()
+  Bringing bringing = Bringing::learned;  ///< other values are for measurements
   Ownership ownership = Ownership::ours;
   Userfault::Leaving leaving = Userfault::Leaving::best;
   /// Called about every 10 ms by the evicting thread without the lock; empty: never.
@@ -45,6 +52,12 @@ struct ServiceStatistics {
   std::uint64_t longest_ns = 0;  ///< the longest of them
   std::uint64_t room_waits = 0;  ///< faults that had to wait for an eviction
   std::uint64_t read_bytes = 0, written_bytes = 0;
+  std::uint64_t quick_faults = 0, quick_ns = 0;  ///< those of the waits that took no reading
+  std::uint64_t samples = 0;                     ///< parts that were taken out to see whether they are in use
+  std::uint64_t sampled_hot = 0;                 ///< those that were
+  std::uint64_t sampling_ns = 0;  ///< what that took, the waiting of those who wanted them back included
+  std::uint64_t intervals = 0, stretches = 0;
+  double largest_overhead = 0;        ///< the largest share of an interval that it took
   bool cornered = false;              ///< slower tiers are full
   std::uint64_t overdue_address = 0;  ///< a fault that nobody has answered for a second, or 0
 };
@@ -72,8 +85,13 @@ class Service {
   /// Gives up a range of memory of ours: it reads as zeros afterwards.
   void discard(Address start, std::size_t bytes);
   ServiceStatistics statistics();
+  /// The faults since this was called last (access_log.hpp). One thread calls it. pre: log_faults
+  std::span<Address> take_faults();
   /// Returns a sentence about the first page that was lost; empty where none was.
   std::string loss();
+
+  /// Returns how hot the memory at an address was found to be, from 0 to 1; less than 0 where nobody knows.
+  double hotness(Address address);
 
   /// Calls `visit(descriptor)` for every open file that the service depends on.
   void each_descriptor(const std::function<void(int)>& visit) const;
@@ -123,13 +141,15 @@ class Service {
   static void* run_thread(void* thread);
 
   void work(Thread& me);
-  bool next_fault(Pending& fault, std::unique_lock<std::mutex>& lock);
+  bool next_fault(Thread& me, Pending& fault, std::unique_lock<std::mutex>& lock);
   bool listen(Pending& fault, std::unique_lock<std::mutex>& lock);
   bool answer_or_pass_on(const Pending& fault, Pending& mine);
   void retry_delayed();
   void let_an_event_be_read(std::unique_lock<std::mutex>& lock);
   void answered(const Pending& fault);
   void serve(Thread& me, const Pending& fault, std::unique_lock<std::mutex>& lock);
+  void read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mutex>& lock);
+  void promote(Thread& me, std::unique_lock<std::mutex>& lock);
   int read(const Fetch& fetch, std::byte* to);
   void tell_loss(const Fetch& fetch, int cause);
   void delay(Pending fault, Pager::Step step);
@@ -137,11 +157,27 @@ class Service {
   void evict();
   bool needs_room() const;
   bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
-  void empty_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
+  void empty_oldest(std::unique_lock<std::mutex>& lock);
+  bool settle(Batch& batch, std::unique_lock<std::mutex>& lock);
   void write(Batch& batch);
-  void write_run(Batch& batch, std::size_t first, std::size_t count);
+  void write_run(Batch& batch, std::span<const std::uint8_t> frames);
+  void demote(std::unique_lock<std::mutex>& lock);
   void room_was_made();
   void nothing_can_leave();
+  // The evicting thread's sampler (service_sample.cpp).
+  struct Sampling;
+  bool wants_samples() const;
+  std::uint64_t nanoseconds_of_a_fault() const;
+  void sample(std::unique_lock<std::mutex>& lock);
+  void begin_samples();
+  void learn_chunks();
+  void arm_samples(std::unique_lock<std::mutex>& lock);
+  void check_samples();
+  void return_samples(std::unique_lock<std::mutex>& lock);
+  void release_samples(std::unique_lock<std::mutex>& lock);
+  void end_samples();
+  void promote_hot();
+
   void take(const Event& event);
   void note_gone(const Event& event);
   void kick();
@@ -156,23 +192,29 @@ class Service {
   std::unique_ptr<Victims> victims_;
   std::unique_ptr<Reserved<std::byte>> staging_;
   std::vector<Batch> batches_;
+  std::unique_ptr<Reserved<std::byte>> demotion_buffer_;  // where there is more than one slower tier
+  std::unique_ptr<AccessLog> log_;
   std::unique_ptr<Pager> pager_;
-  std::size_t parts_of_batch_ = kPartsOfChunk, waiting_batches_ = 1, reserve_pages_ = 0;
+  std::size_t parts_of_batch_ = kPartsOfChunk, waiting_pages_ = 0, reserve_pages_ = 0;
+  std::size_t staged_pages_ = 0;  // in the batches of lifted_
 
   std::mutex mutex_;  // guards all below, the pager, the table, the slots and the batches
   std::condition_variable idle_, room_, quiet_;
-  std::deque<Pending> queue_;    // faults that need reading, for the next free worker
-  std::deque<Pending> delayed_;  // faults to try again: an event has to be read, or room to be made
+  std::deque<Pending> queue_;       // faults that need reading, for the next free worker
+  std::deque<Pending> delayed_;     // faults to try again: an event has to be read, or room to be made
+  std::deque<Address> promotions_;  // parts to fetch while nobody waits for anything
   std::deque<std::uint16_t> lifted_, free_;  // batches
   unsigned idle_workers_ = 0;
   bool listening_ = false, stopping_ = false, paused_ = false, evicting_ = false, told_ = false;
+  bool promoting_ = false;
   ServiceStatistics totals_;
   bool forked_ = false;        // pages may be shared with another process
   std::size_t fruitless_ = 0;  // parts that could not be lifted, one after the other
   GoneRanges gone_{};
   std::size_t gone_count_ = 0;
   std::string loss_;
-  int kick_ = -1;  // an eventfd that ends the listener's poll
+  std::unique_ptr<Sampling> sampling_;  // none: the policy does not ask
+  int kick_ = -1;                       // an eventfd that ends the listener's poll
   std::deque<Thread> threads_;
 };
 

@@ -3,6 +3,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <cstring>
@@ -50,20 +52,20 @@ void Service::evict() {
       quiet_.notify_all();
       next_tick = std::chrono::steady_clock::now() + kTick;
     }
-    if (!needs_room()) continue;
+    if (wants_samples()) sample(lock);
+    if (demotion_buffer_ && !stopping_ && !paused_) demote(lock);
+    if (stopping_ || !needs_room()) continue;
     evicting_ = true;
     bool filled = false;
-    if (!free_.empty() && lifted_.size() <= waiting_batches_) {
+    if (!free_.empty() && staged_pages_ <= waiting_pages_) {
       const std::uint16_t number = free_.front();
       free_.pop_front();
       filled = fill_batch(batches_[number], lock);
       (batches_[number].count > 0 ? lifted_ : free_).push_back(number);
+      staged_pages_ += batches_[number].pages;
     }
-    if (!lifted_.empty() && (lifted_.size() > waiting_batches_ || !filled)) {
-      const std::uint16_t number = lifted_.front();
-      lifted_.pop_front();
-      empty_batch(batches_[number], lock);
-      free_.push_back(number);
+    if (!lifted_.empty() && (staged_pages_ > waiting_pages_ || !filled)) {
+      empty_oldest(lock);
     } else if (lifted_.empty() && !filled) {
       nothing_can_leave();
     }
@@ -86,6 +88,27 @@ void make_unshared(const Stuck& stuck) {
 }
 
 }  // namespace
+
+/// Keeps room in each slower tier but the lowest, so that what leaves fast memory goes one step down.
+void Service::demote(std::unique_lock<std::mutex>& lock) {
+  evicting_ = true;
+  Demotion demotion;
+  for (unsigned tier = 0; tier + 1 < slot_views_.size(); ++tier) {
+    for (std::size_t i = 0; i < kPartsOfChunk && slot_views_[tier]->nearly_full(); ++i) {
+      if (stopping_ || paused_ || !pager_->begin_demotion(tier, demotion)) break;
+      const auto place = [](Slot slot) { return std::uint64_t{index_of(slot)} * kPart; };
+      lock.unlock();
+      int cause = store_views_[tier]->read(place(demotion.from), demotion_buffer_->data(), kPart);
+      const iovec piece{demotion_buffer_->data(), kPart};
+      if (cause == 0) cause = store_views_[tier_of(demotion.to)]->write(place(demotion.to), {&piece, 1});
+      lock.lock();
+      pager_->demoted(demotion, cause);
+      if (cause != 0) break;
+    }
+  }
+  evicting_ = false;
+  quiet_.notify_all();
+}
 
 /// Faults must not wait for it.
 void Service::nothing_can_leave() {
@@ -111,7 +134,33 @@ bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
   return batch.count == parts_of_batch_;
 }
 
-void Service::empty_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
+/// Neighbours of the oldest batch go with it while all of them together hold no more than one can: giving
+/// frames back costs a round trip to the listener.
+void Service::empty_oldest(std::unique_lock<std::mutex>& lock) {
+  const std::uint16_t first = lifted_.front();
+  std::uint16_t end = first;
+  std::size_t pages = 0;
+  do {
+    pages += batches_[end++].pages;
+    lifted_.pop_front();
+  } while (!lifted_.empty() && lifted_.front() == end && pages + batches_[end].pages <= kChunk / kPage);
+  staged_pages_ -= pages;
+  bool refused = false;
+  for (std::uint16_t i = first; i < end; ++i) refused |= settle(batches_[i], lock);
+  lock.unlock();
+  // Where events are on, this waits until the listener has read of it.
+  madvise(batches_[first].frames, (end - first) * kChunk, MADV_DONTNEED);
+  lock.lock();
+  for (std::uint16_t i = first; i < end; ++i) {
+    pager_->released(batches_[i]);
+    free_.push_back(i);
+  }
+  if (refused) pager_->set_cornered(true);
+  room_was_made();
+}
+
+/// Writes what has to be written. Returns whether a slower tier refused some of it.
+bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (std::size_t i = 0; i < batch.count; ++i)
     batch.zero[i] = batch.mask[i] == kAllPages && is_zero(batch.frame(i), kPart);
@@ -127,37 +176,40 @@ void Service::empty_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
       totals_.written_bytes += kPage * static_cast<unsigned>(std::popcount(batch.mask[i]));
     while (pager_->written(batch, i) == Pager::Step::again) let_an_event_be_read(lock);
   }
-  lock.unlock();
-  // Where events are on, this waits until the listener has read of it.
-  madvise(batch.frames, kChunk, MADV_DONTNEED);
-  lock.lock();
-  pager_->released(batch);
-  if (refused) pager_->set_cornered(true);
-  room_was_made();
+  return refused;
 }
 
+/// Frames whose slots neighbour each other are written together.
 void Service::write(Batch& batch) {
-  for (std::size_t i = 0; i < batch.count;) {
+  std::array<std::uint8_t, kPartsOfChunk> order{};
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    if (batch.slot[i] != kNoSlot) order[count++] = static_cast<std::uint8_t>(i);
+  }
+  std::sort(order.begin(), order.begin() + count,
+            [&](std::uint8_t a, std::uint8_t b) { return batch.slot[a] < batch.slot[b]; });
+  const auto follows = [&](std::size_t a, std::size_t b) {
+    return batch.mask[a] == kAllPages && batch.mask[b] == kAllPages &&
+           static_cast<std::uint32_t>(batch.slot[b]) == static_cast<std::uint32_t>(batch.slot[a]) + 1;
+  };
+  for (std::size_t i = 0; i < count;) {
     std::size_t end = i + 1;
-    if (batch.slot[i] != kNoSlot && batch.mask[i] == kAllPages) {
-      while (end < batch.count && batch.mask[end] == kAllPages && batch.slot[end] != kNoSlot &&
-             static_cast<std::uint32_t>(batch.slot[end]) ==
-                 static_cast<std::uint32_t>(batch.slot[i]) + end - i)
-        ++end;
-    }
-    if (batch.slot[i] != kNoSlot) write_run(batch, i, end - i);
+    while (end < count && follows(order[end - 1], order[end])) ++end;
+    write_run(batch, std::span(order).subspan(i, end - i));
     i = end;
   }
 }
 
-/// Writes frames whose slots neighbour each other. Several are whole; a single one may have holes.
-void Service::write_run(Batch& batch, std::size_t first, std::size_t count) {
+/// Several frames are whole; a single one may have holes.
+void Service::write_run(Batch& batch, std::span<const std::uint8_t> frames) {
+  const std::size_t first = frames.front();
   Store& store = *store_views_[tier_of(batch.slot[first])];
   const std::uint64_t place = std::uint64_t{index_of(batch.slot[first])} * kPart;
   int cause = 0;
   if (batch.mask[first] == kAllPages) {
-    const iovec piece{batch.frame(first), count * kPart};
-    cause = store.write(place, {&piece, 1});
+    std::array<iovec, kPartsOfChunk> pieces{};
+    for (std::size_t i = 0; i < frames.size(); ++i) pieces[i] = {batch.frame(frames[i]), kPart};
+    cause = store.write(place, std::span(pieces).first(frames.size()));
   } else {
     each_run(batch.mask[first], [&](std::size_t page, std::size_t pages) {
       const iovec piece{batch.frame(first) + page * kPage, pages * kPage};
@@ -165,7 +217,7 @@ void Service::write_run(Batch& batch, std::size_t first, std::size_t count) {
       return cause == 0;
     });
   }
-  for (std::size_t i = first; i < first + count; ++i) batch.cause[i] = cause;
+  for (const std::uint8_t i : frames) batch.cause[i] = cause;
 }
 
 }  // namespace terrace::pages

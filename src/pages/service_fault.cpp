@@ -15,12 +15,18 @@
 
 namespace terrace::pages {
 
+namespace {
+
+constexpr std::uint64_t kSpinNs = 150'000;
+
+}  // namespace
+
 void Service::work(Thread& me) {
   std::unique_lock lock(mutex_);
-  for (Pending fault; next_fault(fault, lock);) serve(me, fault, lock);
+  for (Pending fault; next_fault(me, fault, lock);) serve(me, fault, lock);
 }
 
-bool Service::next_fault(Pending& fault, std::unique_lock<std::mutex>& lock) {
+bool Service::next_fault(Thread& me, Pending& fault, std::unique_lock<std::mutex>& lock) {
   while (!stopping_) {
     // Somebody must listen before anything else: those who read may be waiting for an event to be read.
     if (!listening_) {
@@ -32,6 +38,11 @@ bool Service::next_fault(Pending& fault, std::unique_lock<std::mutex>& lock) {
       queue_.pop_front();
       return true;
     }
+    // One of the workers at most does what nobody waits for.
+    if (!promotions_.empty() && !promoting_ && !paused_) {
+      promote(me, lock);
+      continue;
+    }
     ++idle_workers_;
     idle_.wait(lock);
     --idle_workers_;
@@ -41,10 +52,12 @@ bool Service::next_fault(Pending& fault, std::unique_lock<std::mutex>& lock) {
 
 bool Service::listen(Pending& fault, std::unique_lock<std::mutex>& lock) {
   listening_ = true;
+  std::uint64_t last_event_ns = now_ns();  // of this listener, who was passed the ear by a fault
   while (!stopping_) {
     const Event event = userfault_.read();
+    if (event.kind != Event::Kind::none) last_event_ns = now_ns();
     if (event.kind == Event::Kind::missing || event.kind == Event::Kind::write) {
-      if (answer_or_pass_on({event, now_ns()}, fault)) break;
+      if (answer_or_pass_on({event, last_event_ns}, fault)) break;
     } else if (event.kind != Event::Kind::none) {
       take(event);
     } else {
@@ -53,7 +66,10 @@ bool Service::listen(Pending& fault, std::unique_lock<std::mutex>& lock) {
       // Between attempts others get the lock: they make room, or finish what the attempt waits for.
       pollfd ready[2] = {{userfault_.descriptor(), POLLIN, 0}, {kick_, POLLIN, 0}};
       lock.unlock();
-      poll(ready, 2, waiting > 0 ? 1 : -1);
+      // Where faults come fast, sleeping and being woken would take longer than the wait for the next one.
+      const std::uint64_t until = last_event_ns + kSpinNs;
+      while (waiting == 0 && poll(ready, 2, 0) == 0 && now_ns() < until) sched_yield();
+      if (waiting > 0 || ready[0].revents + ready[1].revents == 0) poll(ready, 2, waiting > 0 ? 1 : -1);
       std::uint64_t ignored;
       if (ready[1].revents != 0 && ::read(kick_, &ignored, sizeof ignored) < 0) errno = 0;
       lock.lock();
@@ -93,6 +109,8 @@ bool Service::answer_or_pass_on(const Pending& fault, Pending& mine) {
   const Pager::Step step = pager_->fault(fault.event, fetch);
   if (step == Pager::Step::done) {
     answered(fault);
+    ++totals_.quick_faults;
+    totals_.quick_ns += now_ns() - fault.since_ns;
   } else {
     delay(fault, step);
   }
@@ -149,17 +167,31 @@ void Service::serve(Thread& me, const Pending& fault, std::unique_lock<std::mute
   }
   me.busy_with = fault.event.address;
   me.busy_since_ns = fault.since_ns;
+  if (step == Pager::Step::fetch) read_and_fill(me, fetch, lock);
+  me.busy_with = 0;
+  answered(fault);
+}
+
+void Service::read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mutex>& lock) {
+  Pager::Step step = Pager::Step::fetch;
   while (step == Pager::Step::fetch) {
     lock.unlock();
     const int cause = read(fetch, me.buffer->data());
     lock.lock();
-    totals_.read_bytes += fetch.count * kPart;
+    totals_.read_bytes += fetch.pages == kAllPages ? fetch.count * kPart : count_of(fetch.pages) * kPage;
     if (cause != 0 && fetch.count == 1) tell_loss(fetch, cause);
     while ((step = pager_->fetched(fetch, me.buffer->data(), cause)) == Pager::Step::again)
       let_an_event_be_read(lock);
   }
-  me.busy_with = 0;
-  answered(fault);
+}
+
+void Service::promote(Thread& me, std::unique_lock<std::mutex>& lock) {
+  promoting_ = true;
+  const Address part = promotions_.front();
+  promotions_.pop_front();
+  Fetch fetch;
+  if (pager_->promote(part, fetch) == Pager::Step::fetch) read_and_fill(me, fetch, lock);
+  promoting_ = false;
 }
 
 int Service::read(const Fetch& fetch, std::byte* to) {

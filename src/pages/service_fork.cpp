@@ -40,10 +40,11 @@ Result<void> Service::reopen_in_child() {
   new (&mutex_) std::mutex;
   for (std::condition_variable* waiters : {&idle_, &room_, &quiet_}) new (waiters) std::condition_variable;
   for (std::deque<Pending>* faults : {&queue_, &delayed_}) new (faults) std::deque<Pending>;
+  new (&promotions_) std::deque<Address>;
   new (&loss_) std::string;
   idle_workers_ = 0;
   gone_count_ = 0;
-  listening_ = stopping_ = paused_ = evicting_ = told_ = false;
+  listening_ = stopping_ = paused_ = evicting_ = told_ = promoting_ = false;
   totals_ = {};
   auto userfault = Userfault::open(options_.ownership, options_.leaving);
   if (!userfault) return userfault.error();

@@ -43,10 +43,13 @@ class SlotTable {
 
   /// No slot is given out or comes back any more: the tier belongs to another process now.
   void close() { closed_ = true; }
+  bool closed() const { return closed_; }
+  /// Returns whether hardly any slot is left.
+  bool nearly_full() const { return !closed_ && count_ - used_count_ < count_ / 16 + 1; }
   void hold();
   void stop_holding() { holding_ = false; }
   void let_go();
-  bool held(std::uint32_t index) const { return bit(held_, index); }
+  bool held(std::uint32_t index) const { return closed_ || bit(held_, index); }
 
  private:
   static bool bit(const Reserved<std::uint64_t>& bits, std::uint32_t index) {

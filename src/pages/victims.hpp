@@ -5,8 +5,13 @@
 //   lru          the part that has been resident longest leaves; one that is touched while it waits in
 //                staging comes back as the newest, so parts in use stay
 //   first-touch  what came while there was room stays, and later parts share the rest
+//   keeper       a histogram of hotness over all parts: the coldest leave first (HM-Keeper, 002 section 8.5).
+//                Hotness is the moving average of eq. 8.2 over the faults that a part has caused, and stays
+//                with the part while it is on a slower tier. What a long sweep brings leaves before
+//                everything else, unless it had been hot
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -16,18 +21,40 @@
 
 namespace terrace::pages {
 
+/// Why a part, or more of one, became resident.
+struct Arrival {
+  enum class Why {
+    touched,  ///< a thread wanted a page of it that was zero or on a slower tier
+    swept,    ///< a sweep wants it, or will
+    rescued,  ///< a thread wanted it back while it was on its way out
+    stayed,   ///< it could not leave, or was there already: nobody has touched it
+  };
+  Why why = Why::touched;
+  bool crowded = false;            ///< fast memory has been full before
+  unsigned pages = 0;              ///< that came
+  std::uint64_t limit_pages = ~0;  ///< that may be resident
+};
+
 class Victims {
  public:
   virtual ~Victims() = default;
 
-  /// The part became resident. `crowded`: fast memory has been full before. pre: it is in no list
-  virtual void arrived(PartId id, bool crowded) = 0;
+  /// The part became resident. pre: it is in no list
+  virtual void arrived(PartId id, const Arrival& arrival) = 0;
+  /// More of a resident part came. pre: it is in a list
+  virtual void grew(PartId, const Arrival&) {}
   /// The part is no longer resident, or is leaving. pre: it is in a list
   virtual void left(PartId id) = 0;
   /// Forgets every part: the records' links are about to be made anew.
   virtual void clear() = 0;
   /// Returns who should leave, or kNoPart where nobody is resident.
-  virtual PartId next() const = 0;
+  virtual PartId next() = 0;
+  /// Returns how hot a part is, resident or not, for policies that know.
+  virtual unsigned hotness(PartId) const { return 0; }
+  /// Says how hot the memory at an address was found by sampling, from 0 to 1, or less than 0 where nobody
+  /// knows. Policies that do not ask ignore it.
+  using Sampled = std::function<double(Address)>;
+  virtual void ask_samples(Sampled) {}
 };
 
 /// Fails with a sentence that lists the names.

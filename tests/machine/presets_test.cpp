@@ -54,9 +54,10 @@ INSTANTIATE_TEST_SUITE_P(All, Preset, testing::ValuesIn(names()), [](const auto&
 });
 
 TEST(Presets, AreThePapersMachines) {
-  EXPECT_EQ(names(), (std::vector<std::string>{"optane-autotm", "optane-cachedarrays", "optane-sentinel",
-                                               "optane-deeptm", "optane-hmann", "optane-4tier",
-                                               "numa-sentinel", "v100-pcie3", "rtx2080ti", "h200-pcie5"}));
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"optane-autotm", "optane-cachedarrays", "optane-sentinel",
+                                      "optane-deeptm", "optane-hmann", "optane-4tier", "optane-4tier-loaded",
+                                      "numa-sentinel", "v100-pcie3", "rtx2080ti", "h200-pcie5"}));
 }
 
 TEST(Presets, HaveThePapersFigures) {

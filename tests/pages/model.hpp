@@ -36,13 +36,13 @@ enum class Action {
 
 class World final : public PageControl, public Store {
  public:
-  World()
+  explicit World(Bringing bringing)
       : table_(kChunk),
         slots_(4),
         victims_(make_victims("lru", table_).value()),
         frames_(kPart, "a frame"),
         data_(kPart, "a buffer"),
-        pager_({*this, table_, *victims_, stores_, slot_tables_, {&batch_, 1}}, kPagesOfPart) {
+        pager_({*this, table_, *victims_, stores_, slot_tables_, {&batch_, 1}}, kPagesOfPart, bringing) {
     batch_.frames = frames_.data();
   }
 

@@ -6,6 +6,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <thread>
 
@@ -81,8 +83,11 @@ void stress(std::span<std::byte> memory, std::uint64_t seed, int operations,
 }
 
 class Policies : public ::testing::TestWithParam<std::string_view> {};
-INSTANTIATE_TEST_SUITE_P(All, Policies, ::testing::ValuesIn(paged_memory_policies()),
-                         [](const auto& policy) { return policy.param == "lru" ? "lru" : "first_touch"; });
+INSTANTIATE_TEST_SUITE_P(All, Policies, ::testing::ValuesIn(paged_memory_policies()), [](const auto& policy) {
+  std::string name(policy.param);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
 TEST_P(Policies, GiveBackWhatWasWritten) {
   NEEDS_USERFAULT();
@@ -210,6 +215,85 @@ TEST(PagedMemory, WorksWhereTheKernelCannotMovePages) {
   EXPECT_EQ(service->check_records(), "");
 }
 
+/// A store that answers no read until it is told to.
+class SilentStore final : public pages::Store {
+ public:
+  const std::string& name() const noexcept override { return name_; }
+  const std::string& path() const noexcept override { return name_; }
+  std::uint32_t slots() const noexcept override { return 1024; }
+  int read(std::uint64_t, std::byte* to, std::size_t bytes) noexcept override {
+    speaks.wait(false);
+    std::memset(to, 3, bytes);
+    return 0;
+  }
+  int write(std::uint64_t, std::span<const iovec>) noexcept override { return 0; }
+
+  std::atomic<bool> speaks{false};
+
+ private:
+  std::string name_ = "silent";
+};
+
+TEST(PagedMemory, AWatchdogNamesAFaultThatNobodyServes) {
+  NEEDS_USERFAULT();
+  std::vector<std::unique_ptr<pages::Store>> stores;
+  stores.push_back(std::make_unique<SilentStore>());
+  auto& silent = static_cast<SilentStore&>(*stores.front());
+  pages::ServiceOptions wanted;
+  wanted.fast_bytes = 2 << 20;
+  wanted.most_bytes = 16 << 20;
+  wanted.policy = "lru";
+  const Mapping memory = map_anonymous(16_MiB, "a test's memory");
+  const auto service = pages::Service::start(std::move(stores), wanted).value();
+  const auto start = reinterpret_cast<pages::Address>(memory.data());
+  ASSERT_EQ(service->manage(start, memory.size()), 0);
+  std::memset(memory.data(), 3, memory.size());  // the first part is the first to leave
+  std::thread reader([&] { [[maybe_unused]] volatile std::byte touched = memory.data()[5]; });
+  while (service->statistics().overdue_address == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(pages::part_start(service->statistics().overdue_address), start);
+  silent.speaks = true;
+  silent.speaks.notify_all();
+  reader.join();
+  EXPECT_EQ(service->statistics().overdue_address, 0U);
+}
+
+TEST(PagedMemory, SpreadsOverSeveralSlowerTiersStepByStep) {
+  NEEDS_USERFAULT();
+  PagedMemoryOptions wanted = options(2_MiB, "keeper");
+  wanted.slow = {"dram:3MiB", "dram:6MiB", "dram:32MiB"};
+  auto memory = PagedMemory::create(16_MiB, wanted).value();
+  stress(memory.as<std::byte>(), 6, few_or_all(6000, 200000), &memory);
+  EXPECT_GT(memory.statistics().demoted.count, 0U) << "cold parts made room one step down";
+  EXPECT_LE(memory.statistics().resident, memory.statistics().limit);
+  EXPECT_EQ(memory.failure(), "");
+}
+
+TEST(PagedMemory, FindsOutWhatIsHotWithinItsOverhead) {
+  NEEDS_USERFAULT();
+  PagedMemoryOptions wanted = options(12_MiB, "keeper");
+  wanted.slow = {"dram:64MiB"};
+  wanted.interval = Seconds{0.06};
+  wanted.overhead = 0.2;
+  const auto memory = PagedMemory::create(32_MiB, wanted).value();
+  const auto bytes = memory.as<std::byte>();
+  std::memset(bytes.data(), 1, bytes.size());
+  // The second of the chunks in each eight are in use all the time, the others once in a while.
+  const auto is_hot = [](std::size_t at) { return at / pages::kChunk % 8 == 1; };
+  SplitMix random(1);
+  [[maybe_unused]] volatile std::byte other{};
+  for (int rounds = 0; memory.statistics().intervals < 12 && rounds < 2000000; ++rounds) {
+    for (std::size_t at = 0; at < bytes.size(); at += kPage)
+      if (is_hot(at)) other = bytes[at];
+    if (rounds % 200 == 0) other = bytes[random.below(bytes.size())];
+  }
+  double hot = 0, cold = 0;
+  for (std::size_t at = 0; at < bytes.size(); at += kPart) (is_hot(at) ? hot : cold) += memory.hotness(at);
+  EXPECT_GE(memory.statistics().intervals, 12U);
+  EXPECT_GT(hot / 1, 2 * cold / 7) << "hot memory is an eighth of all";
+  EXPECT_GT(memory.statistics().samples, 0U);
+}
+
 TEST(PagedMemory, RefusesWhatItCannotDoWithASentence) {
   NEEDS_USERFAULT();
   PagedMemoryOptions wanted = options(64_KiB);
@@ -217,7 +301,8 @@ TEST(PagedMemory, RefusesWhatItCannotDoWithASentence) {
   EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("at least 1.00 MiB"), std::string::npos);
   wanted.fast = 2_MiB;
   wanted.policy = "best";
-  EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("lru, first-touch"), std::string::npos);
+  EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("keeper, lru, first-touch"),
+            std::string::npos);
   wanted.slow = {"file:/proc/nowhere/x:1GiB"};
   EXPECT_FALSE(PagedMemory::create(8_MiB, wanted).ok());
 }

@@ -141,6 +141,21 @@ TEST_F(Run, SortsAFileLargerThanItsMemory) {
   EXPECT_GT(total("fetches"), 10U);
 }
 
+TEST_F(Run, EncryptsRecordsAndUsesTwoTiers) {
+  const ChildOutcome plain = run(itself("calls:9:1500"));
+  std::vector<std::string> command = under("12MiB", itself("calls:9:1500"));
+  for (const std::string& word : {"file:" + (folder_ / "x") + ":4MiB", std::string("--slow"),
+                                  folder_ / "trace", std::string("--record"), std::string("--encrypt")})
+    command.insert(command.begin() + 2, word);
+  const ChildOutcome ours = run(command);
+  EXPECT_EQ(ours.out, plain.out) << ours.err;
+  EXPECT_GT(total("fetches"), 10U);
+  const ChildOutcome replayed =
+      run({TERRACE_PROGRAM, "replay", folder_ / "trace", "--policies", "keeper,first-touch"});
+  EXPECT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_NE(replayed.out.find("first-touch"), std::string::npos) << replayed.out;
+}
+
 TEST_F(Run, RefusesWhatItCannotRunWithASentence) {
   const auto sentence = [&](std::vector<std::string> command) {
     const ChildOutcome outcome = run(std::move(command));
@@ -149,6 +164,8 @@ TEST_F(Run, RefusesWhatItCannotRunWithASentence) {
   };
   EXPECT_NE(sentence(under("12MiB", {"/nowhere/at-all"})).find("no program"), std::string::npos);
   EXPECT_NE(sentence(under("1KiB", {"ls"})).find("--fast"), std::string::npos);
+  EXPECT_NE(sentence({TERRACE_PROGRAM, "run", "--overhead", "x", "--", "ls"}).find("--overhead"),
+            std::string::npos);
   EXPECT_NE(sentence({TERRACE_PROGRAM, "run", "--slow", "/nowhere", "--", "ls"}).find("/nowhere"),
             std::string::npos);
   if (std::filesystem::exists("/usr/sbin/ldconfig")) {

@@ -20,7 +20,7 @@ class Placement {
 
   std::vector<Migration> run() {
     unsigned to = 0;
-    for (std::size_t b = kBuckets; b-- > 0;) {
+    for (std::size_t b = kBuckets; b-- > 0 && left_ > 0;) {
       for (const std::size_t stretch : buckets_[b]) {
         // A tier with nobody colder to give up is done: whatever is less hot goes to the next one.
         while (to < room_.size() && tier_[stretch] > to && !promote(stretch, to)) ++to;
@@ -39,6 +39,7 @@ class Placement {
     room_[tier_[stretch]] += pages;
     room_[to] -= pages;
     tier_[stretch] = to;
+    coldest_[to] = std::min(coldest_[to], Place{bucket(stretch), 0});
   }
 
   /// Returns false where the tier has no room for it and cannot make any.
@@ -55,13 +56,17 @@ class Placement {
   bool make_room(unsigned tier, std::uint64_t pages, std::size_t than) {
     std::vector<std::size_t> leaving;
     std::uint64_t gained = room_[tier];
-    for (std::size_t b = 0; b < than && gained < pages; ++b) {
-      for (const std::size_t stretch : buckets_[b]) {
-        if (tier_[stretch] != tier || gained >= pages) continue;
+    Place at = coldest_[tier];
+    for (; at.bucket < than && gained < pages; at = {at.bucket + 1, 0}) {
+      for (; at.index < buckets_[at.bucket].size() && gained < pages; ++at.index) {
+        const std::size_t stretch = buckets_[at.bucket][at.index];
+        if (tier_[stretch] != tier) continue;
+        if (leaving.empty()) coldest_[tier] = at;
         leaving.push_back(stretch);
         gained += stretches_[stretch].pages;
       }
     }
+    if (leaving.empty()) coldest_[tier] = std::max(coldest_[tier], Place{than, 0});
     if (gained < pages) return false;
     std::vector<std::uint64_t> room = room_;
     std::vector<unsigned> to;
@@ -87,6 +92,12 @@ class Placement {
   double hottest_;
   std::vector<unsigned> tier_;
   std::array<std::vector<std::size_t>, kBuckets> buckets_;
+  /// Nobody before this place of the histogram is in the tier.
+  struct Place {
+    std::size_t bucket = 0, index = 0;
+    auto operator<=>(const Place&) const = default;
+  };
+  std::vector<Place> coldest_ = std::vector<Place>(room_.size());
   std::vector<Migration> moves_;
 };
 

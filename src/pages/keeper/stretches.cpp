@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace terrace::pages {
 namespace {
@@ -111,6 +112,13 @@ void Stretches::begin_interval() {
   }
 }
 
+double Stretches::hotness(std::uint64_t page) const {
+  const auto after = std::upper_bound(stretches_.begin(), stretches_.end(), page,
+                                      [](std::uint64_t at, const Stretch& s) { return at < s.first; });
+  if (after == stretches_.begin() || std::prev(after)->end() <= page) return -1;
+  return std::prev(after)->weighted / scans_;
+}
+
 std::size_t Stretches::scan(const std::function<bool(std::uint64_t)>& referenced) {
   std::size_t asked = 0;
   for (Stretch& stretch : stretches_) {
@@ -124,8 +132,10 @@ std::size_t Stretches::scan(const std::function<bool(std::uint64_t)>& referenced
 
 void Stretches::end_interval() {
   measure();
-  split();
-  merge();
+  if (!keeps_size_) {
+    split();
+    merge();
+  }
   // More stretches than samples: merge more eagerly, interval by interval, until each has one (002 8.4.3).
   const double usual = scans_ / 3.0;
   const double step = scans_ / 12.0;

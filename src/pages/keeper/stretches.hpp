@@ -62,6 +62,14 @@ class Stretches {
   /// Says where a stretch's pages were moved to.
   void set_tier(std::size_t stretch, unsigned tier) { stretches_[stretch].tier = tier; }
 
+  /// What a scan was measured to take changes how many samples there may be, from the next interval on.
+  void set_limit(std::size_t samples) { limit_ = samples; }
+  /// Returns the moving average of the stretch that holds a page, from 0 to 1; less than 0 where there is
+  /// none.
+  double hotness(std::uint64_t page) const;
+  /// Stretches are neither merged nor split, to see what that is worth.
+  void keep_size(bool keep) { keeps_size_ = keep; }
+
   /// Draws the samples of an interval.
   void begin_interval();
   /// One scan: asks of each sample whether it was referenced since the last one. Returns how many were asked.
@@ -86,6 +94,7 @@ class Stretches {
   std::size_t limit_;
   unsigned scans_;
   double merge_below_;
+  bool keeps_size_ = false;
   std::size_t turn_ = 0;  // where sampling goes on if there are more stretches than samples
   SplitMix random_;
   std::vector<Stretch> stretches_;

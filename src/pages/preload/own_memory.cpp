@@ -36,7 +36,7 @@ std::byte* take(std::size_t bytes, std::size_t alignment) {
 struct Block {
   Block* next;
 };
-constexpr std::size_t kClasses = 24;
+constexpr std::size_t kClasses = 32;
 Block* free_blocks[kClasses];
 std::atomic_flag busy = ATOMIC_FLAG_INIT;
 

@@ -8,9 +8,11 @@
 // alone, and then only passes on.
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -27,7 +29,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "pages/clock.hpp"
 #include "pages/file_store.hpp"
 #include "pages/out_of_the_way.hpp"
 #include "pages/preload/layout.hpp"
@@ -40,10 +44,20 @@ namespace {
 
 constexpr std::size_t kMostManaged = std::size_t{1} << 40;
 constexpr std::size_t kMostChildren = 256;
+constexpr unsigned kTicksBeforeAWord = 20;
+constexpr unsigned kTicksBetweenShares = 8;
+
+struct SlowSetting {
+  std::string folder;
+  std::size_t room = 0;
+};
 
 struct Settings {
-  std::size_t fast = 0, room = 0;
-  std::string folder, policy = "lru", board;
+  std::size_t fast = 0;
+  std::vector<SlowSetting> slow;
+  std::string policy = "keeper", board, record;
+  double overhead = 5, interval = 1;
+  bool encrypt = false;
 };
 
 /// Everything there is, in memory of the library's own. Never destroyed: a program may use its memory to its
@@ -57,6 +71,9 @@ struct Library {
   int children[kMostChildren]{};  ///< pipes whose other ends live in forked children
   std::size_t child_count = 0;
   int next_child[2] = {-1, -1};
+  std::uint64_t next_window_ns = 0;
+  unsigned ticks_without_room = 0, ticks = 0;
+  std::uint64_t allowance = 0;
   bool let_go_late = false;  ///< more children than pipes: slots are held for good
 };
 
@@ -117,13 +134,15 @@ Settings read_settings(std::string_view text) {
     const std::size_t equals = pair.find('=');
     if (equals == pair.npos) continue;
     const std::string_view key = pair.substr(0, equals), value = pair.substr(equals + 1);
-    const auto number = [&](std::size_t& to) {
-      std::from_chars(value.data(), value.data() + value.size(), to);
-    };
+    const auto number = [&](auto& to) { std::from_chars(value.data(), value.data() + value.size(), to); };
     if (key == "fast") number(settings.fast);
-    if (key == "room") number(settings.room);
-    if (key == "slow") settings.folder = value;
+    if (key == "slow") settings.slow.push_back({std::string(value), 0});
+    if (key == "room" && !settings.slow.empty()) number(settings.slow.back().room);
     if (key == "policy") settings.policy = value;
+    if (key == "overhead") number(settings.overhead);
+    if (key == "interval") number(settings.interval);
+    if (key == "encrypt") settings.encrypt = value == "1";
+    if (key == "record") settings.record = value;
     if (key == "board") settings.board = value;
   }
   return settings;
@@ -169,6 +188,13 @@ void report(Library& me, const ServiceStatistics& now, std::uint64_t unmanaged) 
   row.waiting_ns = now.waiting_ns;
   row.longest_ns = now.longest_ns;
   row.room_waits = now.room_waits;
+  row.promoted = counts.promoted * kPage;
+  row.samples = now.samples;
+  row.sampled_hot = now.sampled_hot;
+  row.sampling_ns = now.sampling_ns;
+  row.intervals = now.intervals;
+  row.stretches = now.stretches;
+  row.largest_overhead = now.largest_overhead;
   row.stuck = counts.stuck;
   row.kept = counts.kept_for_space;
   row.lost = counts.lost;
@@ -190,18 +216,75 @@ void look_for_children(Library& me) {
   }
 }
 
+/// Adds a window to the trace: how often each part was wanted. One write, so that the windows of several
+/// processes do not mix; parts of different processes get different numbers.
+void record_window(Library& me) {
+  const std::span<Address> faults = me.service->take_faults();
+  std::sort(faults.begin(), faults.end());
+  std::string text = "window\n";
+  for (std::size_t i = 0; i < faults.size();) {
+    const Address part = part_start(faults[i]);
+    unsigned reads = 0, writes = 0;
+    for (; i < faults.size() && part_start(faults[i]) == part; ++i) ++(faults[i] & 1 ? writes : reads);
+    char line[64];
+    text.append(line, static_cast<std::size_t>(std::snprintf(
+                          line, sizeof line, "%llx %u %u\n",
+                          static_cast<unsigned long long>((part | std::uint64_t(getpid()) << 47) / kPart),
+                          reads, writes)));
+  }
+  const int file = open(me.settings.record.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (file < 0) return;
+  [[maybe_unused]] const auto ignored = write(file, text.data(), text.size());
+  plain_close(file);
+}
+
+/// All processes of a run share what it was given. Each may use what the others do not, and no less than an
+/// equal share of it: so nobody starves, and together they use too much only while one makes room for
+/// another.
+std::uint64_t my_allowance(Library& me) {
+  if (me.board == nullptr || me.row == nullptr) return me.settings.fast;
+  if (++me.ticks % kTicksBetweenShares != 1) return me.allowance;
+  const auto mine = me.row->process;
+  const std::uint32_t rows = std::min(me.board->rows.load(), RunBoard::kRows);
+  std::uint64_t others = 0, processes = 1;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const RunRow& row = me.board->row[i];
+    if (&row == me.row || row.managed == 0 || row.ended != 0 || row.process == mine) continue;
+    if (kill(static_cast<pid_t>(row.process), 0) != 0 && errno == ESRCH) continue;
+    const std::uint64_t uses = row.resident + row.unmanaged;
+    others += uses;
+    processes += uses > 0;
+  }
+  const std::uint64_t fast = me.settings.fast;
+  me.allowance = std::max(fast > others ? fast - others : 0, fast / processes);
+  return me.allowance;
+}
+
 /// What the program uses beside managed memory comes out of the same allowance.
 void tick(Library& me) {
   me.layout->look(*me.service);
   look_for_children(me);
+  if (!me.settings.record.empty() && now_ns() >= me.next_window_ns) {
+    record_window(me);
+    me.next_window_ns = now_ns() + static_cast<std::uint64_t>(me.settings.interval * 1e9);
+  }
   const ServiceStatistics now = me.service->statistics();
   const std::uint64_t whole = me.layout->resident_bytes(), managed = now.resident_pages * kPage;
   const std::uint64_t unmanaged = whole > managed ? whole - managed : 0;
-  const std::uint64_t fast = me.settings.fast;
+  const std::uint64_t fast = my_allowance(me);
   me.service->set_limit(fast > unmanaged ? fast - unmanaged : 0);
+  // Memory that malloc has just taken is not managed yet: only what lasts is worth a word.
+  me.ticks_without_room = unmanaged >= fast ? me.ticks_without_room + 1 : 0;
+  if (me.ticks_without_room == kTicksBeforeAWord)
+    say(fmt::format(
+        "this program uses {} that cannot be managed (files, stacks, shared memory), which is no less "
+        "than --fast {}: give it more",
+        readable(Bytes{unmanaged}), readable(Bytes{fast})));
   if (now.overdue_address != 0 && (me.row == nullptr || me.row->overdue != now.overdue_address))
-    say("a thread has waited for the page at " + std::to_string(now.overdue_address) +
-        " for more than a second: the disk is slow, or nobody serves it");
+    say(fmt::format(
+        "a thread has waited for the page at {:#x} for more than a second: the disk is slow, or nobody "
+        "serves it",
+        now.overdue_address));
   report(me, now, unmanaged);
 }
 
@@ -315,11 +398,15 @@ Result<void> start_library(const char* text) {
   auto* const me = new Library;
   me->settings = read_settings(text);
   const Settings& settings = me->settings;
-  auto store = open_file_store({"file:" + settings.folder, settings.folder, Bytes{settings.room}, false});
-  if (!store) return store.error();
   std::vector<std::unique_ptr<Store>> stores;
-  stores.reserve(8);
-  stores.push_back(*std::move(store));
+  stores.reserve(kMostTiers);
+  for (const SlowSetting& slow : settings.slow) {
+    auto store = open_file_store({"file:" + slow.folder, slow.folder, Bytes{slow.room}, false});
+    if (!store) return store.error();
+    stores.push_back(settings.encrypt ? encrypted(*std::move(store)) : *std::move(store));
+    if (stores.back() == nullptr)
+      return Error{ErrorCode::unsupported, "this system has no random numbers for a key"};
+  }
   open_board(*me);
   take_row(*me);
   me->layout.emplace();
@@ -328,6 +415,10 @@ Result<void> start_library(const char* text) {
   options.most_bytes = kMostManaged;
   options.policy = settings.policy;
   options.ownership = Ownership::a_program;
+  options.workers = 6;
+  options.overhead = settings.overhead / 100;
+  options.interval_seconds = settings.interval;
+  options.sample_always = options.log_faults = !settings.record.empty();
   options.tick = [] {
     if (Library* const now = library.load()) tick(*now);
   };
@@ -353,8 +444,13 @@ __attribute__((constructor)) void begin() {
 }
 
 __attribute__((destructor)) void end() {
-  if (Library* const me = library.load())
-    report(*me, me->service->statistics(), me->row ? me->row->unmanaged : 0);
+  Library* const me = library.load();
+  if (me == nullptr) return;
+  report(*me, me->service->statistics(), me->row ? me->row->unmanaged : 0);
+  if (me->row != nullptr) me->row->ended = 1;
+  if (me->settings.record.empty()) return;
+  me->service->pause();  // from here on no tick takes faults
+  record_window(*me);
 }
 
 bool may_be_managed(std::size_t bytes, int rights, int flags) {

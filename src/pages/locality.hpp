@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locality learns how much of a part is worth bringing when one page of it is touched: all of it, where its
+// other pages are usually touched soon after, or that page alone, where accesses are scattered.
+//
+// It learns from probes. A probe brings one page only; if another page of the same part is wanted within the
+// next few faults, the whole part would have been better. Memory is judged by areas of 64 MiB, because a
+// program's arrays and its tables behave differently. Where whole parts come, every sixteenth fault is a
+// probe, so that a change is noticed. It is plain data without a clock; the pager's lock guards it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pages/geometry.hpp"
+
+namespace terrace::pages {
+
+/// How much a fault brings.
+enum class Bringing { learned, whole, page };
+
+class Locality {
+ public:
+  explicit Locality(Bringing bringing = Bringing::learned) : bringing_(bringing) {}
+
+  /// A page of this part is wanted. Returns whether all of it should come.
+  bool whole(Address part) {
+    if (bringing_ != Bringing::learned) return bringing_ == Bringing::whole;
+    ++faults_;
+    for (Probe& probe : probes_) {
+      if (probe.part == part) {
+        probe.part = 0;
+        raise(part);
+        return true;
+      }
+      if (probe.part != 0 && faults_ - probe.born >= probes_.size()) {
+        lower(probe.part);
+        probe.part = 0;
+      }
+    }
+    if (score(part) >= kWorth && faults_ % kProbeEvery != 0) return true;
+    // Whatever was in this place is forgotten by now.
+    probes_[faults_ % probes_.size()] = {part, faults_};
+    return false;
+  }
+
+ private:
+  static constexpr unsigned kProbeEvery = 16;
+  static constexpr std::uint8_t kWorth = 80;  // of 255: about a third of the probes
+  static constexpr std::uint8_t kUnknown = 160;
+
+  std::uint8_t& score(Address part) { return scores_[(part >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
+  void raise(Address part) {
+    std::uint8_t& value = score(part);
+    value = static_cast<std::uint8_t>(value + (255 - value + 7) / 8);
+  }
+  void lower(Address part) {
+    std::uint8_t& value = score(part);
+    value = static_cast<std::uint8_t>(value - (value + 7) / 8);
+  }
+  static constexpr std::array<std::uint8_t, 64> unknown() {
+    std::array<std::uint8_t, 64> all{};
+    all.fill(kUnknown);
+    return all;
+  }
+
+  Bringing bringing_;
+  std::array<std::uint8_t, 64> scores_ = unknown();
+  struct Probe {
+    Address part = 0;
+    std::uint32_t born = 0;
+  };
+  std::array<Probe, 64> probes_{};  // a probe is remembered for as many faults
+  std::uint32_t faults_ = 0;
+};
+
+}  // namespace terrace::pages

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sampler of the service: which memory is in use, found within a bounded share of the time (HM-Keeper,
+// 002 section 8.4; stretches.hpp).
+//
+// There is no access bit to read here. A sample is taken out of the program instead, and a scan sees whether
+// somebody wanted it back: for a page in use that is one fault, and nothing for others. A sample on a slower
+// tier was referenced if it came back by itself. So a scan has a price that can be measured, and eq. 8.1 says
+// how many samples there may be.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <vector>
+
+#include "pages/clock.hpp"
+#include "pages/service_sampling.hpp"
+
+namespace terrace::pages {
+
+namespace {
+
+constexpr std::size_t kFreeBatches = 4;  // that evictions can count on
+
+}  // namespace
+
+bool Service::wants_samples() const {
+  if (!sampling_ || paused_) return false;
+  if (options_.sample_always || sampling_->armed) return true;
+  return std::any_of(slots_.begin(), slots_.end(), [](const auto& slots) { return slots->used() > 0; });
+}
+
+/// What a thread loses to a fault that is answered at once: the wait from message to answer, as measured, and
+/// the way into the kernel and back.
+std::uint64_t Service::nanoseconds_of_a_fault() const {
+  constexpr std::uint64_t kTrap = 10'000;
+  return kTrap + (totals_.quick_faults > 0 ? totals_.quick_ns / totals_.quick_faults : kTrap);
+}
+
+/// One step where it is time for one.
+void Service::sample(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t now = now_ns();
+  Sampling& mine = *sampling_;
+  if (now < mine.next_ns) return;
+  evicting_ = true;
+  const std::uint64_t hot_before = totals_.sampled_hot;
+  mine.next_ns = now + static_cast<std::uint64_t>(mine.options.interval_seconds * 1e9 / mine.options.scans);
+  if (mine.armed) {
+    check_samples();
+    return_samples(lock);
+    release_samples(lock);
+    if (++mine.scans_done == mine.options.scans) end_samples();
+  }
+  try {
+    if (mine.scans_done == 0) begin_samples();
+    arm_samples(lock);
+  } catch (const std::bad_alloc&) {
+    mine.next_ns = ~std::uint64_t{0};  // samples are not worth a program's end
+  }
+  const std::uint64_t spent = now_ns() - now + (totals_.sampled_hot - hot_before) * nanoseconds_of_a_fault();
+  totals_.sampling_ns += spent;
+  mine.spent_ns += spent;
+  evicting_ = false;
+  quiet_.notify_all();
+}
+
+void Service::begin_samples() {
+  learn_chunks();
+  sampling_->stretches.begin_interval();
+  sampling_->spent_ns = 0;
+  sampling_->lifted.reserve(sampling_->most);
+  sampling_->absent.reserve(2 * sampling_->most);
+  sampling_->batches.reserve(sampling_->most);
+}
+
+/// Memory that came or went since the last interval.
+void Service::learn_chunks() {
+  Sampling& mine = *sampling_;
+  std::vector<Address> chunks;
+  chunks.reserve(table_.chunks());
+  table_.each_chunk([&](Address start) { chunks.push_back(start); });
+  std::sort(chunks.begin(), chunks.end());
+  const auto each_run_of = [](const std::vector<Address>& all, const std::vector<Address>& others,
+                              auto visit) {
+    std::vector<Address> only;
+    std::set_difference(all.begin(), all.end(), others.begin(), others.end(), std::back_inserter(only));
+    for (std::size_t i = 0; i < only.size();) {
+      std::size_t end = i + 1;
+      while (end < only.size() && only[end] == only[end - 1] + kChunk) ++end;
+      visit(only[i] / kPage, (end - i) * (kChunk / kPage));
+      i = end;
+    }
+  };
+  each_run_of(mine.chunks, chunks,
+              [&](std::uint64_t page, std::uint64_t count) { mine.stretches.remove(page, count); });
+  each_run_of(chunks, mine.chunks,
+              [&](std::uint64_t page, std::uint64_t count) { mine.stretches.add(page, count, 0); });
+  mine.chunks = std::move(chunks);
+}
+
+void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
+  Sampling& mine = *sampling_;
+  mine.absent.clear();
+  mine.lifted.clear();
+  mine.armed = true;
+  for (const Stretch& stretch : mine.stretches.all()) {
+    for (const Sample& sample : stretch.samples) {
+      const PartId id = table_.find(sample.page * kPage);
+      if (!pager_->can_be_sampled(id)) {
+        const bool is_absent = id == kNoPart || table_[id].present == 0;
+        if (is_absent && mine.absent.size() < mine.absent.capacity()) mine.absent.push_back(sample.page);
+        continue;
+      }
+      if (mine.batches.empty() || batches_[mine.batches.back()].count == kPartsOfChunk) {
+        if (free_.size() <= kFreeBatches) return;
+        mine.batches.push_back(free_.front());
+        free_.pop_front();
+      }
+      if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) mine.lifted.push_back(id);
+      pager_->take_stuck();
+      ++totals_.samples;
+      // A fault must not wait for all samples.
+      lock.unlock();
+      lock.lock();
+      if (stopping_ || paused_) return;
+    }
+  }
+}
+
+void Service::check_samples() {
+  Sampling& mine = *sampling_;
+  std::sort(mine.absent.begin(), mine.absent.end());
+  std::sort(mine.lifted.begin(), mine.lifted.end());
+  mine.asked += mine.stretches.scan([&](std::uint64_t page) {
+    const PartId id = table_.find(page * kPage);
+    if (!pager_->can_be_sampled(id)) return false;  // it is in its frame still, or has left
+    const bool came_back = std::binary_search(mine.lifted.begin(), mine.lifted.end(), id);
+    totals_.sampled_hot += came_back;
+    return came_back || std::binary_search(mine.absent.begin(), mine.absent.end(), page);
+  });
+}
+
+/// What nobody wanted goes back.
+void Service::return_samples(std::unique_lock<std::mutex>& lock) {
+  for (const std::uint16_t number : sampling_->batches) {
+    Batch& batch = batches_[number];
+    for (std::size_t i = 0; i < batch.count; ++i) {
+      while (pager_->return_sample(batch, i) == Pager::Step::again) let_an_event_be_read(lock);
+    }
+  }
+}
+
+void Service::release_samples(std::unique_lock<std::mutex>& lock) {
+  Sampling& mine = *sampling_;
+  std::sort(mine.batches.begin(), mine.batches.end());
+  for (std::size_t i = 0; i < mine.batches.size();) {
+    std::size_t end = i + 1;
+    while (end < mine.batches.size() && mine.batches[end] == mine.batches[end - 1] + 1) ++end;
+    lock.unlock();
+    madvise(batches_[mine.batches[i]].frames, (end - i) * kChunk, MADV_DONTNEED);
+    lock.lock();
+    for (; i < end; ++i) {
+      pager_->released(batches_[mine.batches[i]]);
+      free_.push_back(mine.batches[i]);
+    }
+  }
+  mine.batches.clear();
+}
+
+void Service::end_samples() {
+  Sampling& mine = *sampling_;
+  mine.stretches.end_interval();
+  promote_hot();
+  mine.scans_done = 0;
+  mine.armed = false;
+  ++totals_.intervals;
+  totals_.stretches = mine.stretches.all().size();
+  const double share = static_cast<double>(mine.spent_ns) * 1e-9 / mine.options.interval_seconds;
+  totals_.largest_overhead = std::max(totals_.largest_overhead, share);
+  // What a scan of one sample took, as a moving average, decides how many there may be (002 eq. 8.1).
+  if (mine.asked > 0) {
+    const double each = static_cast<double>(mine.spent_ns) * 1e-9 / static_cast<double>(mine.asked);
+    mine.options.seconds_of_a_scan = 0.5 * each + 0.5 * mine.options.seconds_of_a_scan;
+    mine.stretches.set_limit(std::min(affordable_samples(mine.options), mine.most));
+  }
+  mine.asked = 0;
+}
+
+/// Hot memory that is on a slower tier is fetched before somebody waits for it, the hottest first: straight
+/// to the fastest tier, and no more than there is room for without driving others out (002 section 8.5).
+void Service::promote_hot() {
+  constexpr double kPagesPerSecond = 200e6 / 10 / kPage;  // 200 MB in ten seconds
+  Sampling& mine = *sampling_;
+  const std::uint64_t room =
+      pager_->limit() > pager_->resident() ? (pager_->limit() - pager_->resident()) / 2 : 0;
+  auto left = std::min(room, static_cast<std::uint64_t>(kPagesPerSecond * mine.options.interval_seconds));
+  std::vector<const Stretch*> hot;
+  for (const Stretch& stretch : mine.stretches.all()) {
+    if (stretch.weighted > mine.stretches.split_threshold()) hot.push_back(&stretch);
+  }
+  std::sort(hot.begin(), hot.end(),
+            [](const Stretch* a, const Stretch* b) { return a->weighted > b->weighted; });
+  promotions_.clear();
+  for (const Stretch* stretch : hot) {
+    table_.each_part(stretch->first * kPage, stretch->end() * kPage, [&](PartId id) {
+      const Part& part = table_[id];
+      if (left < kPagesOfPart || part.stored == 0 || part.present != 0) return;
+      left -= kPagesOfPart;
+      promotions_.push_back(table_.address(id));
+    });
+  }
+  if (!promotions_.empty()) idle_.notify_one();
+}
+
+double Service::hotness(Address address) {
+  const std::lock_guard lock(mutex_);
+  return sampling_ ? sampling_->stretches.hotness(address / kPage) : -1;
+}
+
+}  // namespace terrace::pages

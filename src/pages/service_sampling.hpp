@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the service's sampler remembers (service_sample.cpp). Only the evicting thread changes it, with the
+// service's lock held.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pages/keeper/stretches.hpp"
+#include "pages/service.hpp"
+
+namespace terrace::pages {
+
+struct Service::Sampling {
+  Sampling(const ProfilingOptions& wanted, std::size_t most_samples)
+      : options(wanted), most(most_samples), stretches(wanted) {
+    stretches.set_limit(std::min(affordable_samples(wanted), most));
+  }
+
+  ProfilingOptions options;
+  std::size_t most;  ///< samples at a time: their frames are fast memory
+  Stretches stretches;
+  std::vector<Address> chunks;         ///< those that the stretches tile
+  std::vector<std::uint16_t> batches;  ///< that hold samples
+  std::vector<PartId> lifted;          ///< samples that were taken out for this scan, in order
+  std::vector<std::uint64_t> absent;   ///< pages of samples that were on a slower tier then, in order
+  unsigned scans_done = 0;
+  bool armed = false;
+  std::uint64_t next_ns = 0, spent_ns = 0;
+  std::size_t asked = 0;  ///< samples of this interval's scans
+};
+
+}  // namespace terrace::pages

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// What leaves first, how much comes, and what is kept from others' eyes: the small decisions behind paged
+// memory, each by itself.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/random.hpp"
+#include "pages/cipher.hpp"
+#include "pages/file_store.hpp"
+#include "pages/heat.hpp"
+#include "pages/locality.hpp"
+#include "pages/victims.hpp"
+#include "tiers/temporary_folder.hpp"
+
+namespace terrace::pages {
+namespace {
+
+TEST(Heat, IsTheMovingAverageOfThePaper) {
+  Heat heat;
+  double expected = 0;  // 002 eq. 8.2 in doubles
+  SplitMix random(1);
+  for (std::uint16_t round = 1; round < 200; ++round) {
+    const auto references = static_cast<unsigned>(random.below(4));
+    for (unsigned i = 0; i < references; ++i) heat.reference(round);
+    expected = 0.5 * references + 0.5 * expected;
+    EXPECT_NEAR(heat.value(round) / static_cast<double>(Heat::kOne), expected, 0.2) << "round " << round;
+  }
+}
+
+TEST(Heat, CoolsWhileNobodyLooks) {
+  Heat heat;
+  heat.reference(1, 3);
+  const unsigned hot = heat.value(1);
+  EXPECT_NEAR(heat.value(2), hot / 2, 1);
+  EXPECT_NEAR(heat.value(4), hot / 8, 1);
+  EXPECT_EQ(heat.value(1000), 0U);
+}
+
+TEST(Locality, BringsSinglePagesWhereTouchesAreScattered) {
+  Locality locality;
+  SplitMix random(2);
+  int whole = 0;
+  for (int i = 0; i < 4000; ++i) {
+    const bool brought = locality.whole(Address{random.below(1 << 14)} * kPart);
+    if (i >= 2000) whole += brought;
+  }
+  EXPECT_LT(whole, 200);
+}
+
+TEST(Locality, BringsWholePartsWhereTheirPagesAreTouchedTogether) {
+  Locality locality;
+  SplitMix random(3);
+  int faults = 0, whole = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const Address part = Address{random.below(1 << 14)} * kPart;
+    const bool brought = locality.whole(part);
+    ++faults;
+    whole += brought;
+    if (!brought) whole += locality.whole(part);  // the second page of it
+  }
+  EXPECT_EQ(whole, faults) << "a second page always brings the rest";
+  // Scattered memory elsewhere must not spoil it.
+  for (int i = 0; i < 4000; ++i) locality.whole((Address{1} << 40) + Address{random.below(1 << 10)} * kPart);
+  int narrow = 0;
+  for (int i = 0; i < 160; ++i) narrow += !locality.whole(Address{random.below(1 << 14)} * kPart);
+  EXPECT_LE(narrow, 20) << "one in sixteen is a probe";
+}
+
+/// Resident parts of which the policy says who leaves.
+struct Residents {
+  explicit Residents(const char* policy)
+      : table(std::size_t{1} << 30), victims(make_victims(policy, table).value()) {}
+  PartId id(std::uint64_t part) { return table.find_or_make(kChunk * 1024 + part * kPart); }
+  void arrive(std::uint64_t part, Arrival::Why why) {
+    victims->arrived(id(part), {why, true, kPagesOfPart, 64 * kPagesOfPart});
+  }
+  PartId leave() {
+    const PartId gone = victims->next();
+    if (gone != kNoPart) victims->left(gone);
+    return gone;
+  }
+  PartTable table;
+  std::unique_ptr<Victims> victims;
+};
+
+/// Misses of a cache of 64 parts under accesses of which nothing is known but the misses.
+int misses(const char* policy, std::uint64_t seed) {
+  Residents residents(policy);
+  SplitMix random(seed);
+  std::vector<bool> present(512);
+  std::size_t count = 0;
+  int missed = 0;
+  for (int i = 0; i < 40000; ++i) {
+    // Half of the accesses go to 32 parts, the others anywhere.
+    const std::uint64_t part = random.below(2) == 0 ? random.below(32) * 16 : random.below(512);
+    if (present[part]) continue;
+    ++missed;
+    if (count == 64) {
+      const PartId gone = residents.leave();
+      present[(residents.table.address(gone) - kChunk * 1024) / kPart] = false;
+      --count;
+    }
+    residents.arrive(part, Arrival::Why::touched);
+    present[part] = true;
+    ++count;
+  }
+  return missed;
+}
+
+TEST(Victims, KeeperMissesLessThanLruWhereSomeMemoryIsHot) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed)
+    EXPECT_LT(misses("keeper", seed), misses("lru", seed) * 95 / 100);
+}
+
+TEST(Victims, WhatASweepBroughtLeavesFirstUnlessItHadBeenHot) {
+  Residents residents("keeper");
+  residents.arrive(1, Arrival::Why::touched);
+  for (int i = 0; i < 3; ++i) {
+    residents.arrive(2, Arrival::Why::touched);
+    residents.victims->left(residents.id(2));
+  }
+  residents.arrive(2, Arrival::Why::swept);
+  residents.arrive(3, Arrival::Why::swept);
+  EXPECT_EQ(residents.leave(), residents.id(3));
+  EXPECT_EQ(residents.leave(), residents.id(1));
+  EXPECT_EQ(residents.leave(), residents.id(2));
+  EXPECT_EQ(residents.leave(), kNoPart);
+}
+
+TEST(Victims, KeeperSparesWhatSamplesFoundHot) {
+  Residents residents("keeper");
+  for (std::uint64_t part = 0; part < 4; ++part) residents.arrive(part, Arrival::Why::touched);
+  residents.victims->ask_samples([](Address address) { return address / kPart % 4 < 2 ? 1.0 : 0.0; });
+  EXPECT_EQ(residents.leave(), residents.id(2));
+  EXPECT_EQ(residents.leave(), residents.id(3));
+}
+
+TEST(Cipher, GivesTheBytesOfItsStandard) {
+  // RFC 8439, section 2.4.2.
+  ChaCha20::Key key;
+  auto* const bytes = reinterpret_cast<unsigned char*>(key.data());
+  for (unsigned char i = 0; i < 32; ++i) bytes[i] = i;
+  const std::string plain =
+      "Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, sunscreen "
+      "would be it.";
+  const unsigned char expected[] = {0x6e, 0x2e, 0x35, 0x9a, 0x25, 0x68, 0xf9, 0x80,
+                                    0x41, 0xba, 0x07, 0x28, 0xdd, 0x0d, 0x69, 0x81};
+  std::vector<std::byte> text(plain.size());
+  ChaCha20(key).apply({0, 0x4a000000, 0}, 1, reinterpret_cast<const std::byte*>(plain.data()), text.data(),
+                      plain.size());
+  EXPECT_EQ(std::memcmp(text.data(), expected, sizeof expected), 0);
+  EXPECT_EQ(text.back(), std::byte{0x4d});
+  ChaCha20(key).apply({0, 0x4a000000, 0}, 1, text.data(), text.data(), plain.size());
+  EXPECT_EQ(std::memcmp(text.data(), plain.data(), plain.size()), 0);
+}
+
+TEST(EncryptedStore, HidesPagesAndGivesThemBack) {
+  const TemporaryFolder folder;
+  auto plain = open_file_store({"a test", folder.path(), Bytes{1 << 20}, true}).value();
+  Store* const disk = plain.get();
+  const auto store = encrypted(std::move(plain));
+  ASSERT_NE(store, nullptr);
+  Reserved<std::byte> data(kPart, "a test's data"), back(kPart, "a test's data");
+  std::memset(data.data(), 7, kPart);
+  const iovec piece{data.data(), kPart};
+  std::vector<std::byte> first(kPage);
+  for (int write = 0; write < 2; ++write) {
+    ASSERT_EQ(store->write(kPart, {&piece, 1}), 0);
+    ASSERT_EQ(disk->read(kPart, back.data(), kPart), 0);
+    EXPECT_EQ(std::count(back.data(), back.data() + kPart, std::byte{7}) < 1000, true)
+        << "the disk has other bytes";
+    EXPECT_NE(std::memcmp(back.data(), first.data(), kPage), 0) << "the same bytes look different each time";
+    std::memcpy(first.data(), back.data(), kPage);
+    ASSERT_EQ(store->read(kPart + kPage, back.data(), kPage), 0);
+    EXPECT_EQ(std::memcmp(back.data(), data.data(), kPage), 0);
+  }
+}
+
+}  // namespace
+}  // namespace terrace::pages
