@@ -21,6 +21,8 @@ constexpr double kCheap = 0.01;
 constexpr int kMostHalves = 40;
 /// How often the range around the best of them is halved.
 constexpr int kFiner = 5;
+/// How many edges all flows of a step may look at: some tenths of a second.
+constexpr std::uint64_t kWork = 20'000'000;
 
 /// A link's second that counts for so much leaves this much of the kernels beside it: all, up to what they
 /// lose by it anyway.
@@ -42,11 +44,18 @@ class ClosureViews::Network {
     edges_.push_back({from, 0});
   }
 
-  double flow(std::uint32_t source, std::uint32_t sink, double least) {
+  /// Takes what it looks at from `work`, and ends with what flows so far where nothing of that is left.
+  double flow(std::uint32_t source, std::uint32_t sink, double least, std::uint64_t& work) {
     double sum = 0;
-    while (find_levels(source, sink, least)) {
+    while (work > 0 && find_levels(source, sink, least)) {
+      work -= std::min<std::uint64_t>(work, edges_.size());
       std::fill(next_.begin(), next_.end(), 0U);
-      for (double more = push(source, sink, least); more > 0; more = push(source, sink, least)) sum += more;
+      for (double more = 1; more > 0 && work > 0;) {
+        std::uint64_t looked_at = 0;
+        more = push(source, sink, least, looked_at);
+        work -= std::min(work, looked_at);
+        sum += more;
+      }
     }
     return sum;
   }
@@ -72,9 +81,9 @@ class ClosureViews::Network {
   }
 
   /// Pushes along one path through the levels. Returns how much; nothing where there is no path any more.
-  double push(std::uint32_t source, std::uint32_t sink, double least) {
+  double push(std::uint32_t source, std::uint32_t sink, double least, std::uint64_t& looked_at) {
     std::vector<std::uint32_t> path;  // edges
-    for (std::uint32_t at = source; at != sink;) {
+    for (std::uint32_t at = source; at != sink; ++looked_at) {
       if (next_[at] < edges_of_[at].size()) {
         const std::uint32_t e = edges_of_[at][next_[at]];
         if (edges_[e].room > least && level_[edges_[e].to] == level_[at] + 1) {
@@ -102,7 +111,7 @@ class ClosureViews::Network {
 };
 
 ClosureViews::ClosureViews(const PlanRequest& request, const KernelClock& clock, Carriage out, Carriage in)
-    : request_(request), out_(out), in_(in), latest_(request.graph.tensors.size(), kNever) {
+    : request_(request), out_(out), in_(in), work_(kWork), latest_(request.graph.tensors.size(), kNever) {
   const Graph& graph = request.graph;
   const auto kernels = static_cast<std::uint32_t>(graph.kernels.size());
   begin_.push_back(0);
@@ -207,13 +216,13 @@ double ClosureViews::with(std::uint32_t p, Weights weights) {
     const double price = bytes(value) * (out + (value.kept && !is_read ? 0 : in));
     network.add(node_of_value[v], node_of_kernel[value.made], price);
   }
-  return fixed + network.flow(0, 1, kLeastFlow * all) - kSlack * (all + room_ * (out + in));
+  return fixed + network.flow(0, 1, kLeastFlow * all, work_) - kSlack * (all + room_ * (out + in));
 }
 
 /// The bound is concave in each weight: looks for the best one from one downwards, then around it.
 void ClosureViews::climb(std::uint32_t p, double Weights::*which, Weights& weights, double& best) {
   const auto offer = [&](double weight) {
-    if (weight <= 0 || weight > 1) return;
+    if (weight <= 0 || weight > 1 || work_ == 0) return;
     Weights other = weights;
     other.*which = weight;
     const double found = with(p, other);

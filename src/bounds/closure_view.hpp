@@ -63,6 +63,7 @@ class ClosureViews {
 
   const PlanRequest& request_;
   Carriage out_, in_;
+  std::uint64_t work_;                   ///< edges that flows may still look at
   std::vector<double> seconds_, begin_;  ///< by kernel; when it begins if nothing waits
   std::vector<Value> values_;
   std::vector<std::vector<std::uint32_t>> inputs_;  ///< by kernel: values

@@ -37,7 +37,7 @@ bool has_several_lanes(const Plan& plan) {
 }
 
 TEST(LaneAgreement, VerifierAcceptsExactlyWhatIsSafeInEveryCourse) {
-  const std::size_t plans = few_or_all<std::size_t>(3'000, 100'000);
+  const std::size_t plans = few_or_all<std::size_t>(20'000, 100'000);
   std::size_t safe = 0, several = 0, safe_with_after = 0, states = 0;
   std::uint64_t seed = 1;
   for (std::size_t i = 0; i < plans; ++i) {
@@ -63,7 +63,7 @@ TEST(LaneAgreement, VerifierAcceptsExactlyWhatIsSafeInEveryCourse) {
 }
 
 TEST(LaneAgreement, NoHarmfulChangeOfASafePlanIsAccepted) {
-  const std::size_t mutants = few_or_all<std::size_t>(3'000, 100'000);
+  const std::size_t mutants = few_or_all<std::size_t>(20'000, 100'000);
   std::array<std::size_t, kLaneChanges> harmful{}, harmless{};
   std::uint64_t seed = 1'000'000'000;
   std::size_t done = 0;

@@ -28,8 +28,8 @@ namespace {
 /// meet.
 constexpr double kReserves[] = {0.02, 0, 0.1};
 
-/// Up to how many kernels these planners are asked: beyond that they take many seconds.
-constexpr std::size_t kLargeForCapuchin = 2000, kLargeForAutoTm = 3000;
+/// Up to how many kernels these planners are asked, and walks are made: beyond that they take many seconds.
+constexpr std::size_t kLargeForCapuchin = 2000, kLargeForAutoTm = 3000, kLargeForWalks = 3000;
 
 /// How many iterations AutoTM has: enough for its first placement. The plan is the same on every computer.
 const char* const kAutoTmIterations = "300";
@@ -318,7 +318,8 @@ Result<Plan> plan_best(const PlanRequest& request) {
   offer_priced(plain, priced, 0, 1, fastest);
   const Seconds moved = fastest.step();
   const Seconds least = priced.clock().fast_step();
-  const bool alone = priced.problem().linked && !priced.problem().addressable;
+  const bool alone = priced.problem().linked && !priced.problem().addressable &&
+                     request.graph.kernels.size() <= kLargeForWalks;
   if (alone && !fastest.is_close_to(least)) EvictionSearch(plain, priced, fastest).run();
   if (!fastest.is_close_to(least))
     RecomputeSearch(plain, priced, fastest, alone ? kFewRecomputed : kMostRecomputed).run();
