@@ -25,7 +25,7 @@ regnet_y_400mf regnet_y_800mf resnet18 resnet34 resnet50 resnet101 resnext50_32x
 shufflenet_v2_x1_5 squeezenet1_0 squeezenet1_1 swin_t swin_v2_t vgg11 vgg11_bn vgg13 vgg16 vit_b_16 vit_b_32
 wide_resnet50_2 r3d_18 mc3_18 mvit_v1_b""".split()
 OURS = ["gpt2", "bert", "lstm"]
-SIDES = {"inception_v3": 299, "vit_b_16": 224, "vit_b_32": 224, "r3d_18": 32, "mc3_18": 32, "mvit_v1_b": 224}
+SIDES = {"alexnet": 224, "inception_v3": 299, "vit_b_16": 224, "vit_b_32": 224, "r3d_18": 32, "mc3_18": 32, "mvit_v1_b": 224}
 VIDEO = {"r3d_18": 8, "mc3_18": 8, "mvit_v1_b": 16}  # images of a sample
 BATCHES = (2, 8, 32, 128, 512)
 SHARE = "50%"
@@ -163,7 +163,7 @@ def line_of(row):
         fixed = "yes" if all(row["deterministic"]) else "no"
         equal = [each if each == "yes" else f"no; with deterministic algorithms {fixed}" for each in equal]
     unordered = ", ".join(f"{name} x {count}" for name, count in row["unordered"].items())
-    memory = f"{row['samples']} | {row['peak'] / 2**20:.0f} MiB"
+    memory = f"{row['samples']} | {SHARE} of {row['peak'] / 2**20:.0f} MiB"
     return f"| {row['name']} | {kernels} | {way} | {memory} | {' | '.join(equal)} | {unordered} |"
 
 
@@ -171,13 +171,13 @@ HEAD = """# Networks in half of their memory
 
 `{command}` on {date}, PyTorch {torch}, {threads} threads, commit {commit}: each network trained for {steps} steps by
 `terrace.torch.fit(model, memory="50%")` beside PyTorch alone, from the same seeds. That is half of what its step takes beside weights,
-gradients and momentum, which the table gives. Batches are small; where one operation alone needs more than that half, the batch was
+gradients and momentum. Batches are small; where one operation alone needs more than that half, the batch was
 grown until none does. Kernels are those of the traced step with its optimizer. The last column names kernels that PyTorch itself does not run in a fixed order; where they
 gave other bits, the network was trained again with `torch.use_deterministic_algorithms(True)`.
 
 {counts}
 
-| network | kernels traced | way | batch | all of it | losses | gradients | weights | not deterministic |
+| network | kernels traced | way | batch | memory | losses | gradients | weights | not deterministic |
 |---|---|---|---|---|---|---|---|---|
 """
 
