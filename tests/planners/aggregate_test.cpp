@@ -13,6 +13,26 @@
 namespace terrace {
 namespace {
 
+std::size_t copies(const Plan& plan) {
+  std::size_t count = 0;
+  for (const Instruction& one : plan.instructions) count += std::holds_alternative<Copy>(one);
+  return count;
+}
+
+Bytes moved(const Timeline& timeline) {
+  Bytes bytes;
+  for (const Traffic& traffic : timeline.moved) bytes += traffic.bytes;
+  return bytes;
+}
+
+/// Every transfer costs a tenth of a second before its first byte, and as much for every megabyte.
+Machine costly_transfers() {
+  Machine machine = rig_machine(1e7, false);
+  for (Link& link : machine.links)
+    link.rates = {{Bytes{1}, {10}}, {Bytes{64 * kMega}, {64 * static_cast<double>(kMega) / 6.5}}};
+  return machine;
+}
+
 /// Each layer forward makes three tensors that its layer back uses.
 Graph three_for_each_layer(int length, std::uint64_t bytes) {
   RigGraph rig;
@@ -36,6 +56,25 @@ Graph three_for_each_layer(int length, std::uint64_t bytes) {
   }
   rig.graph.results = {gradient};
   return rig.graph;
+}
+
+/// What is fetched for one kernel travels as one where there is room for that, and every transfer that is
+/// saved is time saved.
+TEST(Aggregate, LetsWhatIsUsedTogetherTravelTogether) {
+  const Planned planned(three_for_each_layer(6, kMega), costly_transfers());
+  const auto plain = make_plan("heat+copies=sync", planned.request(10 * kMega));
+  ASSERT_TRUE(plain.ok()) << plain.error().message;
+  const PlanRequest roomy = planned.request(20 * kMega);
+  const Aggregation made = aggregated(roomy, *plain);
+  EXPECT_TRUE(violations(planned.graph, planned.machine, made.plan).empty());
+  EXPECT_EQ(made.transfers_before, copies(*plain));
+  EXPECT_EQ(made.transfers, copies(made.plan));
+  EXPECT_LT(made.transfers, made.transfers_before);
+  const Timeline before = simulate(planned.graph, planned.machine, planned.profile, *plain),
+                 after = simulate(planned.graph, planned.machine, planned.profile, made.plan);
+  EXPECT_LT(after.step, before.step);
+  EXPECT_EQ(moved(after), moved(before));
+  for (std::size_t tier = 0; tier < 2; ++tier) EXPECT_LE(made.plan.budget[tier], roomy.budget[tier]);
 }
 
 /// A transfer without a fixed cost gains nothing by company, and waiting for more costs time.

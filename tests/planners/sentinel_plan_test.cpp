@@ -286,6 +286,27 @@ TEST(SentinelPlan, EvictsAfterUseThoughThereIsRoom) {
   EXPECT_FALSE(copied(step, planned(with(with(request, "evict", "use"), "interval", "1")), {0}).empty());
 }
 
+TEST(SentinelPlan, AsPublishedHasItsOwnValuesAndTakesOthers) {
+  int different = 0;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    RandomGraphOptions sizes;
+    sizes.kernels = 40;
+    const Planned step(random_graph(sizes, seed), random_machine(seed));
+    const PlanRequest request = step.request(std::max(least_budget(step.graph, step.machine).bytes.count,
+                                                      Lifetimes(step.graph).peak_bytes().count / 2));
+    const auto instructions = [&](const char* planner) {
+      const auto plan = make_plan(planner, request);
+      EXPECT_TRUE(plan.ok() && plan->planner == planner) << planner;
+      return plan ? plan->instructions : std::vector<Instruction>{};
+    };
+    const auto published = instructions("sentinel"), extended = instructions("sentinel+");
+    EXPECT_TRUE(published == instructions("sentinel++in_place=off+intervals=equal")) << seed;
+    EXPECT_TRUE(extended == instructions("sentinel+in_place=on+intervals=unequal")) << seed;
+    different += published == extended ? 0 : 1;
+  }
+  EXPECT_GT(different, 0);
+}
+
 TEST(SentinelPlan, PlansTenThousandKernels) {
   const Planned step(rig_chain(5000), rig_machine(kFastLink, false));
   const Plan plan = planned(step.request(1000 * kMega));
