@@ -82,8 +82,9 @@ void Runner::perform(const Action& action, const CopyAction& copy, const StepCon
 }
 
 void Runner::start(const Action& action, const CopyAction& copy, Seconds begin) {
-  timeline_.instructions[action.instruction].begin = begin;
-  transfers_[copy.slot] = tiers_.mover().start(copy.moves);
+  timeline_.instructions[action.instruction] = {begin, begin};
+  // Tokens have no bytes: where nothing else moves there may be no second tier, and so no mover.
+  if (!copy.moves.empty()) transfers_[copy.slot] = tiers_.mover().start(copy.moves);
 }
 
 void Runner::perform(const Action& action, const WaitAction& wait, const StepContext&) {

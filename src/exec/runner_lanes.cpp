@@ -41,7 +41,7 @@ void Runner::lane_step(const StepContext& context, StepGate* gate) {
 void Runner::note_ends() {
   for (const Action& action : script_.actions) {
     const auto* copy = std::get_if<CopyAction>(&action.what);
-    if (copy == nullptr) continue;
+    if (copy == nullptr || !transfers_[copy->slot].valid()) continue;
     timeline_.instructions[action.instruction].end = transfers_[copy->slot].ended() - begin_;
     transfers_[copy->slot] = {};
   }

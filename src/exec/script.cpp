@@ -72,7 +72,9 @@ class Resolver {
 
   void add(const Copy& copy) {
     CopyAction action{static_cast<std::uint32_t>(transfers_.size()), {}};
-    for (const TensorId tensor : copy.tensors) append(action.moves, move_of(tensor, copy.from, copy.to));
+    for (const TensorId tensor : copy.tensors) {
+      if (graph_[tensor].bytes > Bytes{}) append(action.moves, move_of(tensor, copy.from, copy.to));
+    }
     for (const Move& move : action.moves) count(copy.from, copy.to, move.from.bytes);
     transfers_[copy.ticket] = {action.slot, position_, {copy.from, copy.to}};
     in_flight_[{copy.from, copy.to}].push_back({action.slot, position_});

@@ -176,9 +176,13 @@ class Walk {
 /// Returns, by tensor, whether it never leaves. With a single tier there is none to leave for.
 std::vector<bool> always_pinned(const PlanRequest& request) {
   const Graph& graph = request.graph;
+  const bool alone = request.machine.tiers.size() < 2;
   std::vector<bool> pinned = results_that_stay(graph);
-  if (request.machine.tiers.size() > 1) return pinned;
-  for (std::size_t i = 0; i < pinned.size(); ++i) pinned[i] = pinned[i] || graph.tensors[i].persistent;
+  for (std::size_t i = 0; i < pinned.size(); ++i) {
+    // Tokens take no room, so that carrying them would be for nothing.
+    const Tensor& tensor = graph.tensors[i];
+    pinned[i] = pinned[i] || (tensor.persistent && (alone || tensor.bytes == Bytes{}));
+  }
   return pinned;
 }
 

@@ -107,6 +107,8 @@ class Grouper {
       unit.size += size(member);
       all += accesses_[member.index] * static_cast<double>(size(member).count);
     }
+    // Tokens take no room, so that carrying them would be for nothing.
+    unit.fixed = unit.fixed || (unit.persistent && unit.size == Bytes{});
     unit.accesses = unit.size.count > 0 ? all / static_cast<double>(unit.size.count) : 0;
     unit.tensors = std::move(tensors);
     units_.all.push_back(std::move(unit));

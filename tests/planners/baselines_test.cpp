@@ -2,6 +2,8 @@
 // What makes each baseline the one it is named after.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "planners/baseline_rig.hpp"
 #include "planners/baselines/memory_mode.hpp"
 #include "terrace/models.hpp"
@@ -156,6 +158,37 @@ TEST(SwapAdvisor, RefusesGenerationsThatAreNoNumber) {
   const auto plan = make_plan("swapadvisor", request);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().message, "generations is a number such as 12, and 'many' is given");
+}
+
+/// A token that every kernel reads and writes, in a step that does not fit.
+TEST(Tokens, AreNotCarried) {
+  Graph graph = rig_chain(8);
+  Tensor token;
+  token.name = "generator";
+  token.shape = {0};
+  token.type = DataType::u8;
+  token.kind = TensorKind::token;
+  token.persistent = true;
+  const TensorId id{static_cast<std::uint32_t>(graph.tensors.size())};
+  graph.tensors.push_back(token);
+  for (Kernel& kernel : graph.kernels) {
+    kernel.inputs.push_back({id, {0}, Bytes{}, {}});
+    kernel.outputs.push_back({id, {0}, Bytes{}, {}});
+  }
+  const Planned step(graph, rig_machine(kFastLink, false));
+  for (const char* planner : {"prefetch", "best", "sentinel+"}) {
+    SCOPED_TRACE(planner);
+    const auto plan = make_plan(planner, step.request(5 * kMega));
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    int copies = 0;
+    for (const Instruction& one : plan->instructions) {
+      const auto* copy = std::get_if<Copy>(&one);
+      if (copy == nullptr) continue;
+      ++copies;
+      EXPECT_EQ(std::count(copy->tensors.begin(), copy->tensors.end(), id), 0);
+    }
+    EXPECT_GT(copies, 0);
+  }
 }
 
 }  // namespace

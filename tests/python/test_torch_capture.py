@@ -103,7 +103,8 @@ class Plans(unittest.TestCase):
                 twins = Twins(self, ConvNet, planner=planner, rate=rate)
                 twins.train(2)
                 (form,) = twins.capture.report()["forms"]
-                self.assertGreater(sum(form["last"]["moved_bytes"].values()), 0)
+                if runs == 1:  # on so slow a disk the other recomputes all
+                    self.assertGreater(sum(form["last"]["moved_bytes"].values()), 0)
                 (form_now,) = twins.capture._forms.values()
                 self.assertGreaterEqual(most_runs(form_now.plan), runs)
                 twins.compare()

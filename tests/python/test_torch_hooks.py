@@ -194,7 +194,7 @@ class BadInput(unittest.TestCase):
         self.assertRegex(str(raised.exception), "needs .* is given, .* missing: give at least")
         with self.assertRaises(terrace.NoRoom) as raised:
             trained(3, fitted("20MiB"))
-        self.assertRegex(str(raised.exception), "memory= gives .* missing: give at least")
+        self.assertRegex(str(raised.exception), "memory=20MiB is less than the .* that the process takes beside the model: give more")
 
     def test_a_full_disk_stops_with_path_and_bytes(self):
         import terrace.torch.spill as spill
