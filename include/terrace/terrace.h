@@ -179,6 +179,10 @@ typedef struct terrace_operand {
  * With `run` alone, the library opens all tiers of the record's machine and gives each kernel the addresses of its
  * inputs, its outputs and, where the variant needs one, its workspace, in this order.
  *
+ * Where the fastest tier is on a device (`cuda:0:8GiB`), the addresses are the device's, and `run` issues the kernel
+ * to terrace_executor_queue() and returns before it takes place. A whole step is issued ahead, and transfers take place
+ * beside it. A kernel of which the program waits for results inside of `run` waits for the queue itself.
+ *
  * With `alloc`, `release` and `address` too, the fastest tier is the caller's memory, as a framework with an
  * allocator of its own has it, and only the slower ones are opened. Then `run` is given no operands: the kernel's
  * inputs are where the caller has them and it makes its outputs itself. The verifier has proven which tensors
@@ -211,10 +215,16 @@ TERRACE_API int terrace_executor_write_part(terrace_executor* executor, uint32_t
                                             const void* from, uint64_t bytes);
 TERRACE_API int terrace_executor_read_part(terrace_executor* executor, uint32_t tensor, uint64_t begin, void* to,
                                            uint64_t bytes);
+/* Where kernels would find the tensor between steps: in memory, or on the device that runs kernels. `address` is given
+ * NULL where it then lies elsewhere. Who writes there sees to it that the bytes have arrived before the next step. */
+TERRACE_API int terrace_executor_address(const terrace_executor* executor, uint32_t tensor, void** address);
+/* Within `run`: the queue that the kernel is to be issued to, as the device's own library calls it (a CUstream). NULL
+ * where the kernel is computed before `run` returns. */
+TERRACE_API void* terrace_executor_queue(const terrace_executor* executor);
 /* One step. After a failure the tensors that outlive steps are undefined: write them again, or close. */
 TERRACE_API int terrace_executor_step(terrace_executor* executor);
 /* What the last step did: an object with step_seconds, exposed_seconds, moved_bytes, peak_bytes, and kernel_seconds
- * by kernel. */
+ * by kernel. A device's queues are not timed kernel by kernel, so exposed_seconds and kernel_seconds are zero there. */
 TERRACE_API int terrace_executor_result(const terrace_executor* executor, char** json);
 
 #ifdef __cplusplus

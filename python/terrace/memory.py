@@ -156,6 +156,16 @@ class Executor:
     def read_part(self, tensor, begin, address, count):
         check(library.terrace_executor_read_part(self._handle, tensor, begin, address, count))
 
+    def address(self, tensor):
+        """Where kernels would find the tensor between steps, in memory or on a device; None where they would not."""
+        place = c_void_p()
+        check(library.terrace_executor_address(self._handle, tensor, byref(place)))
+        return place.value
+
+    def queue(self):
+        """Within a kernel: what it is to be issued to (a CUstream); None where it is computed at once."""
+        return library.terrace_executor_queue(self._handle)
+
     def result(self):
         return _library.call_for_json(library.terrace_executor_result, self._handle)
 

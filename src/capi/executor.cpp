@@ -1,44 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "capi/executor.hpp"
+
 #include <fmt/format.h>
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <vector>
 
 #include "capi/guard.hpp"
 #include "exec/caller_runner.hpp"
 #include "exec/runner.hpp"
-#include "exec/store.hpp"
 #include "pipeline/plan_row.hpp"
 #include "terrace/foreign.hpp"
-#include "terrace/record.hpp"
-
-/// One of two: with all memory opened by the library, or with fast memory of the caller.
-struct terrace_executor {
-  terrace_executor() = default;
-  terrace_executor(const terrace_executor&) = delete;
-  terrace_executor& operator=(const terrace_executor&) = delete;
-  virtual ~terrace_executor() = default;
-
-  virtual void write(terrace::TensorId tensor, std::span<const std::byte> from) = 0;
-  virtual void read(terrace::TensorId tensor, std::span<std::byte> to) = 0;
-  virtual void write_part(terrace::TensorId tensor, std::uint64_t begin, std::span<const std::byte> from) = 0;
-  virtual void read_part(terrace::TensorId tensor, std::uint64_t begin, std::span<std::byte> to) = 0;
-  virtual void step() = 0;
-  virtual const terrace::Timeline& timeline() const = 0;
-  virtual const terrace::Record& record() const = 0;
-  virtual const terrace::Plan& plan() const = 0;
-};
 
 namespace terrace::capi {
-namespace {
 
 void require_zero(int answer, const char* what, std::uint32_t index) {
   if (answer != 0) throw CallbackEnded(fmt::format("the callback {} ended the step at {}", what, index));
 }
 
-/// Kernels as callbacks: their numbers are their places in the graph, which outlives the backend.
+std::uint32_t variant_number(const Kernel& kernel, std::string_view name) {
+  std::uint32_t variant = 0;
+  while (variant < kernel.variants.size() && kernel.variants[variant].name != name) ++variant;
+  return variant;
+}
+
 std::shared_ptr<const Backend> backend_of(const Graph& graph, const terrace_callbacks& callbacks) {
   const auto run = [&graph, callbacks](const ForeignRun& asked) {
     std::vector<terrace_operand> operands;
@@ -47,9 +33,7 @@ std::shared_ptr<const Backend> backend_of(const Graph& graph, const terrace_call
     }
     if (!asked.workspace.empty()) operands.push_back({asked.workspace.data(), asked.workspace.size()});
     const auto kernel = static_cast<std::uint32_t>(&asked.kernel - graph.kernels.data());
-    std::uint32_t variant = 0;
-    while (variant < asked.kernel.variants.size() && asked.kernel.variants[variant].name != asked.variant)
-      ++variant;
+    const std::uint32_t variant = variant_number(asked.kernel, asked.variant);
     require_zero(callbacks.run(callbacks.user, kernel, variant, operands.data(), operands.size()), "run",
                  kernel);
   };
@@ -58,71 +42,80 @@ std::shared_ptr<const Backend> backend_of(const Graph& graph, const terrace_call
   return foreign_backend(std::move(by_operation));
 }
 
-class OpenedExecutor final : public terrace_executor {
- public:
-  OpenedExecutor(Record record, const VerifiedPlan& plan, const terrace_callbacks& callbacks)
-      : record_(std::move(record)), plan_(plan), backend_(backend_of(record_.graph, callbacks)) {
-    expect(backend_->lower(record_.graph, 1));  // fails where a tensor's layout is one of our own kernels'
-    kernels_ = backend_->instantiate(record_.graph);
-    tiers_ = expect(OpenTiers::open({record_.model, record_.machine, plan_->budget}));
-    store_ = std::make_unique<Store>(*backend_, record_.graph, record_.machine, plan_.plan(), tiers_);
-    runner_ = std::make_unique<Runner>(resolve(record_.graph, record_.machine, plan_.plan(), tiers_),
-                                       plan_->instructions.size(), tiers_, kernels_);
-  }
+StoredExecutor::StoredExecutor(Record record, VerifiedPlan plan, const terrace_callbacks& callbacks,
+                               KernelsOn kernels)
+    : record_(std::move(record)), plan_(std::move(plan)), backend_(backend_of(record_.graph, callbacks)) {
+  expect(backend_->lower(record_.graph, 1));  // fails where a tensor's layout is one of our own kernels'
+  tiers_ = expect(OpenTiers::open({record_.model, record_.machine, plan_->budget, {}, kernels}));
+  store_ = std::make_unique<Store>(*backend_, record_.graph, record_.machine, plan_.plan(), tiers_);
+}
 
-  void write(TensorId tensor, std::span<const std::byte> from) override {
-    store_->keep(placed(tensor, from.size()), from);
+const Tensor& StoredExecutor::kept(TensorId tensor) const {
+  if (tensor.index >= record_.graph.tensors.size())
+    throw std::invalid_argument(fmt::format("there is no tensor {}", tensor.index));
+  if (store_->addresses(tensor).empty()) {
+    throw std::invalid_argument(
+        fmt::format("tensor {} has no place between steps", record_.graph[tensor].name));
   }
-  void read(TensorId tensor, std::span<std::byte> to) override {
-    store_->load(placed(tensor, to.size()), to);
-  }
-  void write_part(TensorId tensor, std::uint64_t begin, std::span<const std::byte> from) override {
-    store_->keep_part(part_of(tensor, begin, from.size()), begin, from);
-  }
-  void read_part(TensorId tensor, std::uint64_t begin, std::span<std::byte> to) override {
-    store_->load_part(part_of(tensor, begin, to.size()), begin, to);
-  }
+  return record_.graph[tensor];
+}
+
+namespace {
+
+void require_bytes(const Tensor& asked, std::size_t bytes) {
+  if (bytes == asked.bytes.count) return;
+  throw std::invalid_argument(
+      fmt::format("tensor {} has {} bytes and {} were given", asked.name, asked.bytes.count, bytes));
+}
+
+void require_part(const Tensor& asked, std::uint64_t begin, std::size_t bytes) {
+  if (begin <= asked.bytes.count && bytes <= asked.bytes.count - begin) return;
+  throw std::invalid_argument(fmt::format("tensor {} has {} bytes and {} from {} on were asked for",
+                                          asked.name, asked.bytes.count, bytes, begin));
+}
+
+}  // namespace
+
+void StoredExecutor::write(TensorId tensor, std::span<const std::byte> from) {
+  require_bytes(kept(tensor), from.size());
+  store_->keep(tensor, from);
+}
+void StoredExecutor::read(TensorId tensor, std::span<std::byte> to) {
+  require_bytes(kept(tensor), to.size());
+  store_->load(tensor, to);
+}
+void StoredExecutor::write_part(TensorId tensor, std::uint64_t begin, std::span<const std::byte> from) {
+  require_part(kept(tensor), begin, from.size());
+  store_->keep_part(tensor, begin, from);
+}
+void StoredExecutor::read_part(TensorId tensor, std::uint64_t begin, std::span<std::byte> to) {
+  require_part(kept(tensor), begin, to.size());
+  store_->load_part(tensor, begin, to);
+}
+void* StoredExecutor::address(TensorId tensor) const {
+  kept(tensor);
+  return store_->memory(tensor);
+}
+
+namespace {
+
+class HostExecutor final : public StoredExecutor {
+ public:
+  HostExecutor(Record record, const VerifiedPlan& plan, const terrace_callbacks& callbacks)
+      : StoredExecutor(std::move(record), plan, callbacks, KernelsOn::host),
+        kernels_(backend_->instantiate(record_.graph)),
+        runner_(resolve(record_.graph, record_.machine, plan_.plan(), tiers_), plan_->instructions.size(),
+                tiers_, kernels_) {}
+
   void step() override {
-    runner_->step(context_);
+    runner_.step(context_);
     ++context_.step;
   }
-  const Timeline& timeline() const override { return runner_->timeline(); }
-  const Record& record() const override { return record_; }
-  const Plan& plan() const override { return plan_.plan(); }
+  const Timeline& timeline() const override { return runner_.timeline(); }
 
  private:
-  const Tensor& kept(TensorId tensor) const {
-    if (tensor.index >= record_.graph.tensors.size())
-      throw std::invalid_argument(fmt::format("there is no tensor {}", tensor.index));
-    if (store_->addresses(tensor).empty())
-      throw std::invalid_argument(
-          fmt::format("tensor {} has no place between steps", record_.graph[tensor].name));
-    return record_.graph[tensor];
-  }
-  TensorId placed(TensorId tensor, std::size_t bytes) const {
-    const Tensor& asked = kept(tensor);
-    if (bytes != asked.bytes.count) {
-      throw std::invalid_argument(
-          fmt::format("tensor {} has {} bytes and {} were given", asked.name, asked.bytes.count, bytes));
-    }
-    return tensor;
-  }
-  TensorId part_of(TensorId tensor, std::uint64_t begin, std::size_t bytes) const {
-    const Tensor& asked = kept(tensor);
-    if (begin > asked.bytes.count || bytes > asked.bytes.count - begin) {
-      throw std::invalid_argument(fmt::format("tensor {} has {} bytes and {} from {} on were asked for",
-                                              asked.name, asked.bytes.count, bytes, begin));
-    }
-    return tensor;
-  }
-
-  const Record record_;
-  const VerifiedPlan plan_;
-  const std::shared_ptr<const Backend> backend_;
-  Kernels kernels_;
-  OpenTiers tiers_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<Runner> runner_;
+  const Kernels kernels_;
+  Runner runner_;
   StepContext context_;
 };
 
@@ -164,6 +157,7 @@ class CallerExecutor final : public terrace_executor {
   void read(TensorId tensor, std::span<std::byte> to) override { expect(runner_->read(tensor, to)); }
   void write_part(TensorId, std::uint64_t, std::span<const std::byte>) override { refuse_parts(); }
   void read_part(TensorId, std::uint64_t, std::span<std::byte>) override { refuse_parts(); }
+  void* address(TensorId) const override { return nullptr; }
   void step() override { runner_->step(); }
   const Timeline& timeline() const override { return runner_->timeline(); }
   const Record& record() const override { return record_; }
@@ -188,7 +182,8 @@ std::unique_ptr<terrace_executor> opened(const char* text, const terrace_callbac
           "alloc, release and address are given together or not at all");
   const VerifiedPlan plan = expect(verify(record.graph, record.machine, *record.plan));
   if (alloc) return std::make_unique<CallerExecutor>(std::move(record), plan, callbacks);
-  return std::make_unique<OpenedExecutor>(std::move(record), plan, callbacks);
+  if (is_for_device(record.machine)) return device_executor(std::move(record), plan, callbacks);
+  return std::make_unique<HostExecutor>(std::move(record), plan, callbacks);
 }
 
 nlohmann::json result_of(const terrace_executor& executor) {
@@ -253,6 +248,17 @@ int terrace_executor_read_part(terrace_executor* executor, uint32_t tensor, uint
     require(executor != nullptr && to != nullptr, "an executor and a place are wanted");
     executor->read_part({tensor}, begin, {static_cast<std::byte*>(to), bytes});
   });
+}
+
+int terrace_executor_address(const terrace_executor* executor, uint32_t tensor, void** address) {
+  return guarded([&] {
+    require(executor != nullptr && address != nullptr, "an executor and a place are wanted");
+    *address = executor->address({tensor});
+  });
+}
+
+void* terrace_executor_queue(const terrace_executor* executor) {
+  return executor == nullptr ? nullptr : executor->queue();
 }
 
 int terrace_executor_step(terrace_executor* executor) {

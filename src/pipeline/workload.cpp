@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "backends/processor.hpp"
 #include "base/system.hpp"
@@ -67,6 +68,27 @@ Result<Machine> measured_here(const WorkloadRequest& request) {
   return machine;
 }
 
+/// The tier that a machine's name stands for where it is the memory of a device: `cuda:0:80GiB`.
+std::optional<TierSpec> device_memory(const std::string& name) {
+  auto spec = parse_tier_spec(name);
+  if (!spec || (spec->kind != TierKind::cuda && !spec->on_device)) return std::nullopt;
+  return *std::move(spec);
+}
+
+Result<Machine> measured_device(const TierSpec& fast, const WorkloadRequest& request) {
+  auto slow = slow_tiers(request.slow);
+  if (!slow) return slow.error();
+  const auto folder = machine_cache_folder();
+  if (!folder) return folder.error();
+  DeviceCalibrateOptions options;
+  options.fast = fast;
+  options.slow = *std::move(slow);
+  options.progress = [&](std::string_view what, double share) {
+    request.progress(fmt::format("calibrating {}, {:.0f}%: {}", request.machine, share * 100, what));
+  };
+  return this_device(options, *folder);
+}
+
 bool is_preset(const std::string& name) {
   const auto presets = machine_presets();
   return std::any_of(presets.begin(), presets.end(),
@@ -109,6 +131,7 @@ Bytes available(const MachineTier& tier) {
 
 Result<Machine> machine_of(const WorkloadRequest& request) {
   if (request.machine == "this") return measured_here(request);
+  if (const auto fast = device_memory(request.machine)) return measured_device(*fast, request);
   if (!request.slow.empty()) {
     return invalid(
         fmt::format("the tiers of machine {} are its own: give slow tiers for `this` only", request.machine));

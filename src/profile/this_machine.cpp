@@ -9,6 +9,7 @@
 
 #include "base/fingerprint.hpp"
 #include "base/replace_file.hpp"
+#include "base/system.hpp"
 #include "profile/computer_name.hpp"
 #include "profile/tier_sample.hpp"
 #include "terrace/error.hpp"
@@ -46,8 +47,8 @@ void give_spec(MachineTier& tier, const TierSpec& spec) {
 }
 
 /// Sets the capacity of each tier to what there is now.
-Result<Machine> fitted(Machine machine, const std::vector<TierSpec>& slow) {
-  give_spec(machine.tiers[0], dram_spec());
+Result<Machine> fitted(Machine machine, const TierSpec& fast, const std::vector<TierSpec>& slow) {
+  give_spec(machine.tiers[0], fast);
   for (std::size_t i = 0; i < slow.size(); ++i) give_spec(machine.tiers[i + 1], slow[i]);
   if (const auto valid = validate(machine); !valid) return valid.error();
   return machine;
@@ -60,6 +61,27 @@ std::optional<std::string> try_to_keep(const Machine& machine, const fs::path& f
   return kept ? std::nullopt : std::optional(kept.error().message);
 } catch (const EnvironmentError& error) {
   return error.what();
+}
+
+/// The machine in the file as it is to be used now, else a new one, which is kept there.
+template <class Measure>
+Result<Machine> kept_or_measured(const fs::path& file, const TierSpec& fast,
+                                 const std::vector<TierSpec>& slow, const Measure& measure) {
+  if (auto kept = find(file, slow.size() + 1)) return fitted(*std::move(kept), fast, slow);
+  Result<Machine> machine = measure();
+  if (!machine) return machine;
+  if (const auto why = try_to_keep(*machine, file)) machine->source += "; not kept: " + *why;
+  return machine;
+}
+
+/// A file for a machine of these tiers, of which `key` says what else its rates depend on.
+fs::path file_for(const fs::path& folder, std::string name, std::string key,
+                  const std::vector<TierSpec>& slow) {
+  for (const TierSpec& spec : slow) {
+    key += "\n" + rates_key(spec);
+    name += fmt::format("-{}", to_string(spec.kind));
+  }
+  return folder / fmt::format("{}-{}.json", name, Fingerprint().add(key).text());
 }
 
 }  // namespace
@@ -76,14 +98,9 @@ Result<fs::path> machine_cache_folder() {
 fs::path machine_cache_file(const fs::path& folder, const CalibrateOptions& options) {
   const ComputerName computer = computer_name();
   const unsigned threads = options.threads > 0 ? options.threads : computer.cores;
-  std::string key =
-      fmt::format("{}\n{}\n{}\n{}", computer.processor, computer.cores, computer.kernel, threads);
-  std::string name = "dram";
-  for (const TierSpec& spec : options.slow) {
-    key += "\n" + rates_key(spec);
-    name += fmt::format("-{}", to_string(spec.kind));
-  }
-  return folder / fmt::format("{}-{}.json", name, Fingerprint().add(key).text());
+  return file_for(folder, "dram",
+                  fmt::format("{}\n{}\n{}\n{}", computer.processor, computer.cores, computer.kernel, threads),
+                  options.slow);
 }
 
 Result<void> keep_machine(const Machine& machine, const fs::path& file) {
@@ -104,12 +121,17 @@ Result<void> keep_machine(const Machine& machine, const fs::path& file) {
 }
 
 Result<Machine> this_machine(const CalibrateOptions& options, const fs::path& folder) {
-  const fs::path file = machine_cache_file(folder, options);
-  if (auto kept = find(file, options.slow.size() + 1)) return fitted(*std::move(kept), options.slow);
-  auto machine = calibrate(options);
-  if (!machine) return machine;
-  if (const auto why = try_to_keep(*machine, file)) machine->source += "; not kept: " + *why;
-  return machine;
+  return kept_or_measured(machine_cache_file(folder, options), dram_spec(), options.slow,
+                          [&] { return calibrate(options); });
+}
+
+Result<Machine> this_device(const DeviceCalibrateOptions& options, const fs::path& folder) {
+  const ComputerName computer = computer_name();
+  std::string key = fmt::format("{}\n{}\n{}", rates_key(options.fast), computer.processor, computer.kernel);
+  for (const std::string& gpu : probe_gpus()) key += "\n" + gpu;
+  const fs::path file =
+      file_for(folder, std::string(to_string(options.fast.kind)), std::move(key), options.slow);
+  return kept_or_measured(file, options.fast, options.slow, [&] { return calibrate_device(options); });
 }
 
 Result<Machine> this_machine(const CalibrateOptions& options) {

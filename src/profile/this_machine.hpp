@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "profile/calibrate.hpp"
+#include "profile/calibrate_device.hpp"
 
 namespace terrace {
 
@@ -30,5 +31,8 @@ Result<void> keep_machine(const Machine& machine, const std::filesystem::path& f
 Result<Machine> this_machine(const CalibrateOptions& options, const std::filesystem::path& folder);
 /// In machine_cache_folder().
 Result<Machine> this_machine(const CalibrateOptions& options);
+
+/// The same for a machine whose kernels run on a device of this computer; found again by its GPUs, too.
+Result<Machine> this_device(const DeviceCalibrateOptions& options, const std::filesystem::path& folder);
 
 }  // namespace terrace

@@ -176,7 +176,8 @@ class SameBits(unittest.TestCase):
 
     def test_a_pytorch_whose_allocator_is_not_replaced(self):
         """Results are copied to their places, as with other versions than 1.13."""
-        with mock.patch("terrace.torch.capture.placement", lambda: None), mock.patch("terrace.torch.session.placement", lambda: None):
+        none = mock.Mock(return_value=None)
+        with mock.patch("terrace.torch.capture.placement", none), mock.patch("terrace.torch.session.placement", none):
             twins = Twins(self, ConvNet)
             twins.capture._store = Store()
             twins.train(2)

@@ -15,7 +15,7 @@ import torch
 
 from ..errors import InvalidRequest
 from .capture import Capture
-from .devices import require_fittable
+from .devices import HOST, device_of, require_fittable, require_host
 from .hooks import Hooks
 from .recording import NotCapturable
 from .step import Step
@@ -52,10 +52,11 @@ def fit(model, memory, *, optimizer=None, planner="best", disk=None, same_bits=F
         return model.__dict__[_FITTED]
 
     if way == "hooks":
+        require_host(model)
         by_hooks("as asked")
     else:
         # A model that turns out not to be captured is being called already, so the hooks' first step begins by hand.
-        otherwise = None if way == "capture" else lambda why: by_hooks(why).begin()
+        otherwise = None if way == "capture" or device_of(model) is not HOST else lambda why: by_hooks(why).begin()
         model.__dict__[_FITTED] = Capture(
             model, memory, planner, disk, tell=tell, otherwise=otherwise, same_bits=same_bits, optimizer=optimizer
         )

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from .. import planning
 from ..errors import NoRoom
+from .devices import device_of
 from .doors import Doors, UsedUp
 from .forward import ForwardBackward, autocast_now, autocast_type, trace_model
 from .graph import to_json
@@ -28,7 +29,7 @@ from .learning import default_store, learn
 from .optimizers import state_types
 from .python_state import plain_state, unchanged
 from .recording import NotCapturable
-from .session import Session, facts_of, fast_for, overhead, placement, slow_tiers
+from .session import Session, facts_of, fast_for, overhead, placement, planning_options
 from .state import Blank, Nothing, move_in, move_out
 from .verdict import NotCopied, parse_memory, readable, verdict_line
 
@@ -60,11 +61,12 @@ class Capture(NotCopied):
     to fit it in another way, if there is one, in the midst of the model's call.
     """
 
-    def __init__(self, model, memory, planner=None, disk=None, machine="this", store=None, tell=None, otherwise=None,
+    def __init__(self, model, memory, planner=None, disk=None, machine=None, store=None, tell=None, otherwise=None,
                  same_bits=False, optimizer=None):
         parse_memory(memory)
+        self.device = device_of(model)
         self.model, self.memory, self.tell, self.otherwise, self.optimizer = model, memory, tell, otherwise, optimizer
-        self.planning = {"planner": planner, "slow": slow_tiers(disk), "machine": machine}
+        self.planning = planning_options(self.device, planner, disk, machine)
         self.facts, self._disk, self._same_bits = None, disk, same_bits
         self.steps, self.plain_calls = 0, 0
         self.used = None  # which outputs losses depend on, once that is known
@@ -174,7 +176,7 @@ class Capture(NotCopied):
             for leaf in leaves
         )
         wanting = tuple(parameter.requires_grad for parameter in self.model.parameters())
-        modes = autocast_type(), torch.are_deterministic_algorithms_enabled()
+        modes = autocast_type(self.device.device.type), torch.are_deterministic_algorithms_enabled()
         return tensors, repr(form), wanting, tuple(self.used or ()), modes, plain_state(self.model), self._owned()
 
     def _owned(self):
@@ -211,7 +213,7 @@ class Capture(NotCopied):
         state = Nothing() if self.optimizer is None else move_out(graph, self._disk)
         try:
             form.plan = form.plan or self._planned(form.captured)
-            form.session = Session(graph, form.plan, state, self._same_bits)
+            form.session = Session(graph, form.plan, state, self._same_bits, self.device)
         except BaseException:
             if self.optimizer is not None:
                 move_in(graph, state)
@@ -220,11 +222,11 @@ class Capture(NotCopied):
     def _planned(self, captured):
         graph = captured.graph
         with _as_untraced():
-            learn(graph, placement(), self._store)
+            learn(graph, placement(self.device), self._store, self.device)
         cure = "give more"
         if self.optimizer is None:
             cure += ", or give fit the optimizer, too (optimizer=), so that weights and its states move as well"
-        taken = overhead(graph) + self._still_to_come(captured)
+        taken = overhead(graph, self.device) + self._still_to_come(captured)
         fast = fast_for(self.memory, taken, cure)
         try:
             plan = planning.plan(to_json(graph), fast=fast, **self.planning)
@@ -233,7 +235,7 @@ class Capture(NotCopied):
                 raise
             raise NoRoom(f"{refused}; the process takes {readable(taken)} beside it: {cure}") from None
         why = "" if self.optimizer is None else "weights and optimizer states are in the plan"
-        self._tell(facts_of(plan, graph, "capture", why, self._disk))
+        self._tell(facts_of(plan, graph, "capture", why, self._disk, self.device))
         return plan
 
     def _tell(self, facts):
@@ -262,7 +264,8 @@ class Capture(NotCopied):
         _find_moved(self.model, session)
         for name, tensor, view in zip(captured.names, given, captured.inputs):
             session.write_tensor(name, fitted(tensor, view))
-        again = _Again(self.model, call, given) if self._may_be_run_again(captured) else None
+        self.device.finish()  # of what the kernels will find
+        again = _Again(self.model, call, given, self.device) if self._may_be_run_again(captured) else None
         self._running = _Step(captured, session, self._worker, ticket, again)
         try:
             return self._running.outputs()
@@ -388,16 +391,16 @@ def _as_untraced():
 class _Again:
     """What a call needs to be run once more: its arguments, and the model's buffers and the generator as they were."""
 
-    def __init__(self, model, call, given):
-        self.call, self.given, self.autocast = call, given, autocast_now()
+    def __init__(self, model, call, given, device):
+        self.call, self.given, self.autocast = call, given, autocast_now(device.device.type)
         self._buffers = [buffer.clone() for buffer in model.buffers()]
-        self._generator = torch.get_rng_state()
+        self._device, self._generator = device, device.random_state()
 
     def restore(self, model):
         with torch.no_grad():
             for buffer, before in zip(model.buffers(), self._buffers):
                 buffer.copy_(before)
-        torch.set_rng_state(self._generator)
+        self._device.set_random_state(self._generator)
 
 
 class _Ticket:
@@ -410,6 +413,7 @@ class _Step:
     def __init__(self, captured, session, worker, ticket, again=None):
         self.captured, self.ticket, self.again = captured, weakref.ref(ticket), again
         self._skip_updates(False)
+        self._finish = session.device.finish
         self._to_program, self._to_plan = queue.SimpleQueue(), queue.SimpleQueue()
         self._gradients = [None] * len(captured.deliveries)
         captured.outside.hand = self._outside
@@ -419,7 +423,10 @@ class _Step:
         self._start, self.over = lambda: worker.start(session.step, self._ended), True
 
     def _outside(self, outputs, tangents):
-        self._to_program.put([output.clone() for output in outputs])
+        handed = [output.clone() for output in outputs]
+        self._finish()
+        self._to_program.put(handed)
+        del handed  # the program's alone: when it drops them, no backward pass will come
         given = self._to_plan.get()
         if given is None:
             if not self.captured.graph.reals:
@@ -450,6 +457,7 @@ class _Step:
         return self._next()
 
     def gradients(self, tangents):
+        self._finish()
         self._to_plan.put(tangents)
         self._next()
         given, self._gradients = self._gradients, None  # they are the program's now

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from .devices import device_of
 from .graph import Builder, Kernel, StepGraph, on_tensor
 from .kernels import Work
 from .optimizers import Update, add_updates, group_places
@@ -69,7 +70,7 @@ def trace_model(model, args, kwargs, used=None, optimizer=None):
     """
     recorder, learned = Recorder(mode_of(model)), learned_parameters(model)
     given, form = tree_flatten((args, kwargs))
-    autocast = autocast_now()
+    autocast = autocast_now(device_of(model).device.type)
     with faked(model, recorder) as fakes:
         fake = [input_like(recorder, f"input{i}", leaf) if isinstance(leaf, torch.Tensor) else leaf for i, leaf in enumerate(given)]
         fake_args, fake_kwargs = tree_unflatten(fake, form)
@@ -183,13 +184,15 @@ def deliver_early(graph):
     graph.kernels = ordered
 
 
-def autocast_type():
-    """The type of the autocast that the program has entered; None without one."""
-    if hasattr(torch, "is_autocast_cpu_enabled"):
+def autocast_type(device="cpu"):
+    """The type of the autocast that the program has entered for a kind of device; None without one."""
+    if hasattr(torch, "get_autocast_dtype"):
+        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    if device == "cpu":
         return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
-    return torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+    return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
 
 
-def autocast_now():
-    dtype = autocast_type()
-    return torch.autocast("cpu", dtype) if dtype is not None else contextlib.nullcontext()
+def autocast_now(device="cpu"):
+    dtype = autocast_type(device)
+    return torch.autocast(device, dtype) if dtype is not None else contextlib.nullcontext()

@@ -5,11 +5,10 @@ What a kernel needs is prepared once for each set of addresses, since a plan use
 order of an operation's allocations was learnt (placement.py), its results are made where they belong; all others are
 copied there.
 """
-import ctypes
-
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
+from .devices import HOST
 from .graph import Call
 from .recording import View
 
@@ -34,9 +33,10 @@ class Work:
 class Kernels:
     """The kernels of a graph. One thread at a time."""
 
-    def __init__(self, graph, placement=None):
+    def __init__(self, graph, placement=None, device=HOST):
         self.graph = graph
         self.placement = placement
+        self.device = device
         self.copied_bytes = 0  # of results that an operation did not leave where they belong
         self._prepared = {}
         self._memory = {}
@@ -74,7 +74,7 @@ class Kernels:
     def window(self, view, address):
         """A tensor on the bytes of a tensor of the graph that begin there."""
         if view.elements() == 0:
-            return torch.empty_strided(view.size, view.stride, dtype=view.dtype)
+            return torch.empty_strided(view.size, view.stride, dtype=view.dtype, device=self.device.device)
         return self._bytes_at(address, view.end(), view.dtype).as_strided(view.size, view.stride, view.offset)
 
     def outside(self, view):
@@ -88,7 +88,7 @@ class Kernels:
     def _bytes_at(self, address, count, dtype):
         key = (address, count, dtype)
         if key not in self._memory:
-            self._memory[key] = torch.frombuffer((ctypes.c_char * count).from_address(address), dtype=dtype)
+            self._memory[key] = self.device.bytes_at(address, count, dtype)
         return self._memory[key]
 
     def _bytes_of_both(self, old, new, at):
@@ -131,8 +131,10 @@ def storage_bytes(tensor):
     """All bytes of a tensor's storage, as a tensor on the same memory."""
     address, count = address_and_bytes(tensor)
     if count == 0:
-        return torch.empty(0, dtype=torch.uint8)
-    made = torch.frombuffer((ctypes.c_char * count).from_address(address), dtype=torch.uint8)
+        return torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    if tensor.device.type != "cpu":
+        return torch.empty(0, dtype=torch.uint8, device=tensor.device).set_(tensor.untyped_storage())
+    made = HOST.bytes_at(address, count)
     made.owner = tensor  # keeps the memory alive
     return made
 
@@ -140,7 +142,7 @@ def storage_bytes(tensor):
 def window(bytes_of_storage, view):
     """The tensor that a view is on the bytes of its storage."""
     if view.elements() == 0:
-        return torch.empty_strided(view.size, view.stride, dtype=view.dtype)
+        return torch.empty_strided(view.size, view.stride, dtype=view.dtype, device=bytes_of_storage.device)
     return bytes_of_storage.view(view.dtype).as_strided(view.size, view.stride, view.offset)
 
 
@@ -149,7 +151,7 @@ def fitted(tensor, view):
     same = tensor.stride() == view.stride and tensor.storage_offset() == view.offset
     if same and address_and_bytes(tensor)[1] == view.end():
         return tensor.detach()
-    made = torch.empty(view.end(), dtype=torch.uint8)
+    made = torch.empty(view.end(), dtype=torch.uint8, device=tensor.device)
     window(made, view).copy_(tensor.detach())
     return made
 

@@ -5,16 +5,14 @@ Kernels that do the same work on other tensors are alike and learnt once; what w
 folder for this PyTorch and number of threads.
 """
 import contextlib
-import ctypes
 import json
-import mmap
 import os
-import time
 from dataclasses import asdict, dataclass
 
 import torch
 
 from . import process_memory
+from .devices import HOST
 from .folders import cache_folder
 from .graph import signature
 from .kernels import Kernels, window
@@ -35,7 +33,7 @@ class Learnt:
         return max(self.places.workspace, self.first_places.workspace)
 
 
-def learn(graph, placement=None, store=None):
+def learn(graph, placement=None, store=None, device=HOST):
     """Sets `learnt` of every kernel, running one of each kind that is not in the store.
 
     Takes memory for the operands of one kernel at a time, and gives it back. Freed memory is kept by the process from
@@ -43,23 +41,23 @@ def learn(graph, placement=None, store=None):
     """
     store = store if store is not None else Store()
     process_memory.keep_all_freed_memory()
-    generator = torch.get_rng_state()
+    generator = device.random_state()
     try:
         with torch.no_grad():
             for kernel in graph.kernels:
-                kernel.learnt = _learnt(graph, kernel, placement, store)
+                kernel.learnt = _learnt(graph, kernel, placement, store, device)
     finally:
-        torch.set_rng_state(generator)
+        device.set_random_state(generator)
     store.save()
 
 
-def _learnt(graph, kernel, placement, store):
+def _learnt(graph, kernel, placement, store, device):
     if not getattr(kernel.call, "learnable", True):
         return Learnt(0.0)
-    key = f"{kernel.operation} {signature(kernel)}"
+    key = f"torch {torch.__version__}, {device.key()}: {kernel.operation} {signature(kernel)}"
     known = store.get(key)
     if known is None:
-        known = _Lesson(graph, kernel, placement).learnt()
+        known = _Lesson(graph, kernel, placement, device).learnt()
         store.put(key, known)
     return known
 
@@ -67,24 +65,20 @@ def _learnt(graph, kernel, placement, store):
 class _Lesson:
     """One kernel on memory of its own."""
 
-    def __init__(self, graph, kernel, placement):
-        self.kernel, self.placement = kernel.rehearsed(), placement
-        self.kernels = Kernels(graph, placement)
-        self.kernels.outside = _OfItsOwn()
+    def __init__(self, graph, kernel, placement, device):
+        self.kernel, self.placement, self.device = kernel.rehearsed(), placement, device
+        self.kernels = Kernels(graph, placement, device)
+        self.kernels.outside = _OfItsOwn(device.device)
         tensors = [*kernel.inputs, *kernel.outputs]
-        self.memory = _Scratch({tensor: graph.tensors[tensor].bytes for tensor in tensors})
+        self.memory = _Scratch({tensor: graph.tensors[tensor].bytes for tensor in tensors}, device)
         self.addresses = [self.memory.addresses[tensor] for tensor in tensors]
         _fill(self.kernels, self.kernel, self.memory)
 
     def learnt(self):
         first = Places() if self.kernel.repeats() else self._places()
         self.kernel.learnt = Learnt(0.0, self._places(), first)
-        with _Workspace(self.kernel.learnt.workspace()) as workspace:
-            run = self.kernels.prepared(self.kernel, [*self.addresses, workspace])
-            before = process_memory.heap()
-            run()
-            hidden = max(process_memory.heap() - before, 0)
-            seconds = _seconds(run)
+        with _Workspace(self.kernel.learnt.workspace(), self.device) as workspace:
+            seconds, hidden = self.device.timed(self.kernels.prepared(self.kernel, [*self.addresses, workspace]))
         return Learnt(seconds, self.kernel.learnt.places, first, hidden)
 
     def _places(self):
@@ -112,12 +106,6 @@ class _Lesson:
             )
 
 
-def _seconds(run):
-    began = time.perf_counter()
-    run()
-    return time.perf_counter() - began
-
-
 def _storage_of(result, target):
     """Where a result's storage lies and its bytes; None where it could not take the target's place."""
     if target is None or result is None or not _same_form(result, target):
@@ -140,12 +128,12 @@ def _same_form(result, target):
 class _OfItsOwn:
     """Memory in place of the model's, which a lesson leaves alone."""
 
-    def __init__(self):
-        self.made = {}
+    def __init__(self, device):
+        self.made, self.device = {}, device
 
     def __call__(self, view):
         if view.storage not in self.made:
-            self.made[view.storage] = torch.zeros(view.end(), dtype=torch.uint8)
+            self.made[view.storage] = torch.zeros(view.end(), dtype=torch.uint8, device=self.device)
             made = window(self.made[view.storage], view)
             return made.fill_(1) if view.dtype.is_floating_point else made
         return window(self.made[view.storage], view)
@@ -162,19 +150,18 @@ def _fill(kernels, kernel, memory):
 class _Scratch:
     """Memory for tensors of these sizes, given back when it is dropped."""
 
-    def __init__(self, sizes):
+    def __init__(self, sizes, device):
         offsets, total = {}, 0
         for tensor, size in sizes.items():
             offsets[tensor] = total
             total += -(-max(size, 1) // _PAGE) * _PAGE
-        self.memory = mmap.mmap(-1, max(total, _PAGE))
-        base = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.memory, base = device.scratch(total)
         self.addresses = {tensor: base + offset for tensor, offset in offsets.items()}
 
 
 class _Workspace:
-    def __init__(self, count):
-        self.scratch = _Scratch({0: count})
+    def __init__(self, count, device):
+        self.scratch = _Scratch({0: count}, device)
 
     def __enter__(self):
         return self.scratch.addresses[0]
@@ -192,10 +179,10 @@ class Store:
         self.known = _read(path) if path and os.path.exists(path) else {}
 
     def get(self, key):
-        return self.known.get(_of_this_computer(key))
+        return self.known.get(key)
 
     def put(self, key, learnt):
-        self.known[_of_this_computer(key)] = learnt
+        self.known[key] = learnt
         self.changed = True
 
     def save(self):
@@ -216,10 +203,6 @@ class Store:
 def default_store():
     """The file in the user's cache folder."""
     return Store(os.path.join(cache_folder(), "torch-kernels.json"))
-
-
-def _of_this_computer(key):
-    return f"torch {torch.__version__}, {torch.get_num_threads()} threads: {key}"
 
 
 def _read(path):

@@ -58,7 +58,8 @@ class Update:
         """The reverse: `parked.tensor(name)` has the bytes."""
         if self.started:
             shaped = {
-                name: window(parked.tensor(graph.tensors[view.storage].name), view) for name, view in self.states.items()
+                name: window(parked.tensor(graph.tensors[view.storage].name).to(self.real.device), view)
+                for name, view in self.states.items()
             }
             self.optimizer.state[self.real] = {**self.others, **shaped}
 

@@ -7,10 +7,11 @@ import os
 import torch
 
 from .. import _library, memory
-from ..errors import InvalidRequest, NoRoom
+from ..errors import InvalidRequest, NoRoom, Unsupported
 from . import process_memory
+from .devices import HOST
 from .folders import cache_folder
-from .kernels import Kernels, address_and_bytes
+from .kernels import Kernels, address_and_bytes, storage_bytes
 from .placement import Placement
 from .same_bits import SameBits, checksum
 from .state import PIECE, Parked
@@ -23,9 +24,9 @@ _PRODUCT_BYTES = 32 << 20  # of a thread of OpenBLAS: its buffer, as far as oper
 _PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"}
 
 
-def placement():
+def placement(device=HOST):
     """PyTorch's allocator under our control; None where this PyTorch has none that can be replaced."""
-    return Placement.installed(_library.library)
+    return None if device is not HOST else Placement.installed(_library.library)
 
 
 def fast_for(memory, taken, cure):
@@ -50,26 +51,36 @@ def slow_tiers(folder):
     return [f"file:{os.path.join(folder, 'spill')}:{room.f_bavail * room.f_frsize // 2}B"]
 
 
-def facts_of(plan, graph, way, why="", folder=None):
+def planning_options(device, planner, disk=None, machine=None):
+    """Of planning.plan: for `machine`, or the computer's own with a folder of a disk behind it."""
+    if machine is not None:
+        return {"planner": planner, "machine": machine}
+    own = device.tiers()
+    return {"planner": planner, **own, "slow": [*(own["slow"] or []), *(slow_tiers(disk) or [])] or None}
+
+
+def facts_of(plan, graph, way, why="", folder=None, device=HOST):
     """What a verdict says of a plan (verdict.py)."""
+    if device is HOST:
+        folder = folder or cache_folder()
     summary = plan.summary
     on_disk = sum(list(summary["planned_bytes"].values())[1:])  # the fastest tier is the first
     fast_only = summary["fast_only_seconds"] or summary["predicted_step_seconds"]
     return {
         "peak_bytes": summary["graph_peak_bytes"], "budget_bytes": summary["budget_bytes"], "slow_bytes": on_disk,
-        "folder": folder or cache_folder(), "planner": summary["planner"], "slowdown": summary["predicted_step_seconds"] / fast_only,
+        "folder": folder, "planner": summary["planner"], "slowdown": summary["predicted_step_seconds"] / fast_only,
         "bound": summary["bound_seconds"] / fast_only, "way": way, "why": why,
         "unordered": graph.unordered(),
     }  # fmt: skip
 
 
-def overhead(graph):
-    """What the process takes beside the tensors of the graph while a step runs."""
+def overhead(graph, device=HOST):
+    """What the process takes on the device beside the tensors of the graph while a step runs."""
     hidden = max((kernel.learnt.hidden for kernel in graph.kernels if kernel.learnt), default=0)
     gc.collect()  # tracing leaves cycles, which would count for ever
-    process_memory.trim()
-    taken = _EXECUTOR_BYTES + len(graph.kernels) * _KERNEL_BYTES + _product_buffers(graph)
-    return process_memory.resident() + hidden + taken
+    if device is not HOST:
+        return device.taken(hidden)
+    return device.taken(hidden) + _EXECUTOR_BYTES + len(graph.kernels) * _KERNEL_BYTES + _product_buffers(graph)
 
 
 def _product_buffers(graph):
@@ -81,11 +92,11 @@ def _product_buffers(graph):
 class Session:
     """Steps of one graph. It holds the state that outlives steps, until `close` hands it over."""
 
-    def __init__(self, graph, plan, state, same_bits=False):
+    def __init__(self, graph, plan, state, same_bits=False, device=HOST):
         """`state.pieces(name)`: the bytes of a persistent tensor, piece by piece; what has none is zero."""
-        self.graph, self.plan = graph, plan
+        self.graph, self.plan, self.device = graph, plan, device
         self.broken = False  # a step did not come to its end, and what outlives steps is undefined
-        self.kernels = Kernels(graph, placement())
+        self.kernels = Kernels(graph, placement(device), device)
         self._outside = []  # where the model's own tensors lay when kernels were prepared
         planned = plan.record["graph"]
         by_name = {kernel.name: number for number, kernel in enumerate(graph.kernels)}
@@ -94,6 +105,8 @@ class Session:
         self._tensors = {tensor["name"]: number for number, tensor in enumerate(planned["tensors"])}
         del planned
         process_memory.trim()  # what planning took is not needed beside the tiers
+        if same_bits and device is not HOST:
+            raise Unsupported("same_bits=True looks at tensors in the computer's memory, and this model lies on a GPU: leave it out")
         self.check = SameBits(graph) if same_bits else None
         self.executor = memory.Executor(plan.record_text, self._run_checked if same_bits else self._run)
         for tensor in graph.tensors:
@@ -107,6 +120,7 @@ class Session:
         self.check.after(number, addresses)
 
     def _run(self, kernel, variant, operands):
+        self.device.use_queue(self.executor.queue())
         self.kernels.run(self._kernels[kernel], [address for address, _ in operands])
 
     def _fill(self, tensor, state):
@@ -120,9 +134,21 @@ class Session:
         self._note_given(tensor.name, bits)
 
     def write_tensor(self, name, tensor):
-        if name in self._tensors and tensor.numel():
-            self.executor.write(self._tensors[name], *address_and_bytes(tensor))
-            self._note_given(name, checksum(*address_and_bytes(tensor)) if self.check else 0)
+        if name not in self._tensors or not tensor.numel():
+            return
+        if tensor.device.type != "cpu":
+            target = self._window_of(self._tensors[name], address_and_bytes(tensor)[1])
+            if target is not None:
+                target.copy_(storage_bytes(tensor))
+                return
+            tensor = storage_bytes(tensor).cpu()
+        self.executor.write(self._tensors[name], *address_and_bytes(tensor))
+        self._note_given(name, checksum(*address_and_bytes(tensor)) if self.check else 0)
+
+    def _window_of(self, number, count):
+        """The bytes of a tensor where kernels would find it; None where they would not find it now."""
+        address = self.executor.address(number)
+        return self.device.bytes_at(address, count) if address else None
 
     def _note_given(self, name, bits):
         if self.check:
@@ -142,7 +168,7 @@ class Session:
         made = torch.empty(tensor.bytes, dtype=torch.uint8)
         if tensor.bytes:
             self.executor.read(self._tensors[tensor.name], made.data_ptr(), tensor.bytes)
-        return made
+        return made.to(self.device.device)
 
     def forget_moved(self):
         """Prepares kernels anew where the model's own tensors lie elsewhere than before."""

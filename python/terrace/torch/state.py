@@ -108,7 +108,7 @@ def move_in(graph, state):
     storages = {}
     for real, view in graph.reals:
         if view.storage not in storages:
-            storages[view.storage] = state.tensor(graph.tensors[view.storage].name)
+            storages[view.storage] = state.tensor(graph.tensors[view.storage].name).to(real.device)
         real.data = window(storages[view.storage], view)
     for kernel in graph.kernels:
         if isinstance(kernel.call, Update):
@@ -118,7 +118,7 @@ def move_in(graph, state):
 def _stand_in(real):
     """As large as the tensor and without its memory: who reads it finds that it is no number."""
     nothing = float("nan") if real.is_floating_point() or real.is_complex() else 0
-    return torch.full((), nothing, dtype=real.dtype).expand(real.shape)
+    return torch.full((), nothing, dtype=real.dtype, device=real.device).expand(real.shape)
 
 
 def is_stand_in(tensor):
@@ -126,4 +126,4 @@ def is_stand_in(tensor):
 
 
 def _buffer(data):
-    return memoryview(data.numpy())
+    return memoryview(data.cpu().numpy())

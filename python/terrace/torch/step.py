@@ -9,12 +9,12 @@ While steps run, weights, statistics and optimizer states lie where the plan has
 stand-ins. `state_dict` gives them at any time, and `close` puts them back into the model and the optimizer.
 """
 from .. import planning
-from .devices import require_fittable
+from .devices import device_of, require_fittable
 from .graph import to_json
 from .kernels import fitted, window
 from .learning import default_store, learn
 from .python_state import unchanged
-from .session import Session, facts_of, fast_for, overhead, placement, slow_tiers
+from .session import Session, facts_of, fast_for, overhead, placement, planning_options
 from .state import Blank, move_in, move_out
 from .trace import trace
 from .verdict import say, verdict_line
@@ -29,11 +29,12 @@ class Step:
     (same_bits.py). With `verbose` one line before the first step says what will happen.
     """
 
-    def __init__(self, model, loss, optimizer, memory, planner=None, disk=None, autocast=None, machine="this", store=None,
+    def __init__(self, model, loss, optimizer, memory, planner=None, disk=None, autocast=None, machine=None, store=None,
                  same_bits=False, verbose=False):
         require_fittable(model)
         self.model, self.loss, self.optimizer, self.autocast = model, loss, optimizer, autocast
-        self.memory, self.planning = memory, {"slow": slow_tiers(disk), "planner": planner, "machine": machine}
+        self.device = device_of(model)
+        self.memory, self.planning = memory, planning_options(self.device, planner, disk, machine)
         self.session, self._disk, self._same_bits, self._verbose = None, disk, same_bits, verbose
         self._store = store or default_store()
         self._captured = {}  # graphs with their plans, by the form of a batch
@@ -45,6 +46,7 @@ class Step:
         graph = self.session.graph
         for number, given in enumerate(batch):
             self.session.write_tensor(f"input{number}", fitted(given, graph.inputs[number]))
+        self.device.finish()  # of what the kernels will find
         self.session.step()
         return window(self.session.read_tensor(graph.loss.storage), graph.loss)
 
@@ -83,7 +85,7 @@ class Step:
     def report(self):
         """What runs and what the last step did: the plan's record and summary, and the executor's result."""
         plan = self.session.plan
-        facts = facts_of(plan, self.session.graph, "step", folder=self._disk)
+        facts = facts_of(plan, self.session.graph, "step", folder=self._disk, device=self.device)
         return {"facts": facts, "verdict": verdict_line(facts), "record": plan.record, "summary": plan.summary, "last": self.session.executor.result()}
 
     def _use(self, batch):
@@ -106,12 +108,12 @@ class Step:
         state = move_out(graph, self._disk)
         try:
             if plan is None:
-                learn(graph, placement(), self._store)  # now that weights and states are not in memory
-                plan = planning.plan(to_json(graph), fast=fast_for(self.memory, overhead(graph), "give more"), **self.planning)
+                learn(graph, placement(self.device), self._store, self.device)  # now that weights and states are not in memory
+                plan = planning.plan(to_json(graph), fast=fast_for(self.memory, overhead(graph, self.device), "give more"), **self.planning)
                 self._captured[form] = graph, plan
                 if self._verbose:
-                    say(verdict_line(facts_of(plan, graph, "step", folder=self._disk)))
-            self.session = Session(graph, plan, state, self._same_bits)
+                    say(verdict_line(facts_of(plan, graph, "step", folder=self._disk, device=self.device)))
+            self.session = Session(graph, plan, state, self._same_bits, self.device)
         except BaseException:
             move_in(graph, state)
             raise

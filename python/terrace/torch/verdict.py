@@ -46,7 +46,8 @@ def verdict_line(facts):
     """One line: memory on each tier, predicted slowdown, bound, which way was taken and why."""
     parts = [f"terrace: {readable(facts['peak_bytes'])} -> {readable(facts['budget_bytes'])} of memory"]
     if facts["slow_bytes"]:
-        parts[0] += f", {readable(facts['slow_bytes'])} on disk in {facts['folder']}"
+        where = f"on disk in {facts['folder']}" if facts["folder"] else "in the computer's memory"
+        parts[0] += f", {readable(facts['slow_bytes'])} {where}"
     if facts["planner"]:
         parts.append(f"plan by {facts['planner']} verified, {facts['slowdown']:.2f}x of full speed's time predicted, "
                      f"bound {facts['bound']:.2f}x")

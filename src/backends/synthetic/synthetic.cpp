@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "backends/backend.hpp"
+#include "backends/fake_ranges.hpp"
 #include "backends/synthetic/cuda_kernels.hpp"
 #include "backends/synthetic/formula.hpp"
 #include "tiers/fake_device.hpp"
@@ -27,13 +28,13 @@ class FakeKernels final : public SyntheticKernels {
   void mix(DeviceQueue& queue, std::span<const DeviceBytes> inputs, std::span<const DeviceBytes> outputs,
            std::uint64_t salt) override {
     device_.launch(
-        queue, ranges(inputs), ranges(outputs),
+        queue, fake_ranges(inputs), fake_ranges(outputs),
         [this, salt, in = std::vector(inputs.begin(), inputs.end()),
          out = std::vector(outputs.begin(), outputs.end())] { mix_on_host(inside(in), inside(out), salt); });
   }
   void stream(DeviceQueue& queue, DeviceBytes to, DeviceAddress from) override {
     const DeviceBytes source{from, to.size};
-    device_.launch(queue, ranges({&source, 1}), ranges({&to, 1}), [this, to, from] {
+    device_.launch(queue, fake_ranges({&source, 1}), fake_ranges({&to, 1}), [this, to, from] {
       std::memcpy(device_.bytes_at(to.address), device_.bytes_at(from), to.size.count);
     });
   }
@@ -46,12 +47,6 @@ class FakeKernels final : public SyntheticKernels {
   }
 
  private:
-  static FakeRanges ranges(std::span<const DeviceBytes> operands) {
-    FakeRanges ranges;
-    for (const DeviceBytes& one : operands)
-      ranges.push_back({one.address.value, one.address.value + one.size.count});
-    return ranges;
-  }
   std::vector<std::span<std::byte>> inside(const std::vector<DeviceBytes>& operands) const {
     std::vector<std::span<std::byte>> spans;
     for (const DeviceBytes& one : operands) {
