@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two engines on one computer: while one core computes the gradients of a layer, another updates the weights
-// of the layer before it. The plan is made, proven and carried out; the weights have the same bits as on one
-// core.
+// Two engines on one computer: while one core computes backward through a layer, another computes the
+// gradients of the layer behind it and updates its weights. The plan is made, proven and carried out; the
+// weights have the same bits as on one core.
 //
 //   two_engines [STEPS]
 #include <algorithm>

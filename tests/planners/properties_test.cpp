@@ -6,11 +6,13 @@
 #include <set>
 
 #include "base/random.hpp"
+#include "graph/passes.hpp"
 #include "support/long_tests.hpp"
 #include "support/plan_interpreter.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
 #include "terrace/lifetimes.hpp"
+#include "terrace/net.hpp"
 #include "terrace/planner.hpp"
 #include "terrace/simulate.hpp"
 #include "terrace/verify.hpp"
@@ -224,6 +226,42 @@ TEST(MakePlan, PutsUpdatesOnAnotherEngineWhereThatIsFaster) {
     EXPECT_LE(beside->prediction.step, alone->prediction.step) << planner;
     EXPECT_LE(beside->prediction.bound, beside->prediction.step) << planner;
   }
+}
+
+/// Of two kernels of a backward pass one makes what the next layer needs, one what only an update needs: the
+/// second goes to the other engine with the update, the first stays.
+TEST(MakePlan, PutsGradientsOfWeightsBesideWhereOnlyUpdatesWaitForThem) {
+  Net net("three layers");
+  Value x = net.input("x", {32, 256});
+  for (const char* layer : {"a", "b", "c"}) x = net.relu(net.linear(layer, x, 256));
+  const Value label = net.input("label", {32}, DataType::i32);
+  net.train(net.cross_entropy(x, label), {});
+  const Graph graph = schedule(std::move(net).finish());
+  Machine machine;
+  machine.name = "two cores";
+  machine.tiers.resize(1);
+  machine.tiers[0].name = "dram";
+  machine.tiers[0].capacity = Bytes{1ULL << 30U};
+  machine.tiers[0].read = machine.tiers[0].write = {1e12};
+  machine.compute = {"core0", 1, 1e10};
+  machine.further_engines = {{{"core1", 1, 1e10, {}}, {{0}}}};
+  const Profile profile = estimate(graph, machine);
+  const Plan plan =
+      make_plan("all-fast+updates=core1", {graph, machine, profile, {machine.tiers[0].capacity}}).value();
+  std::size_t gradients = 0;
+  for (const Instruction& one : plan.instructions) {
+    const auto* run = std::get_if<terrace::Run>(&one);
+    if (run == nullptr) continue;
+    const Kernel& kernel = graph[run->kernel];
+    const bool is_gradient = kernel.operation == "linear_backward_weights";
+    if (kernel.phase == Phase::update || is_gradient) {
+      EXPECT_EQ(run->engine.index, 1u) << kernel.name;
+    } else if (kernel.operation == "linear_backward_data") {
+      EXPECT_EQ(run->engine.index, 0u) << kernel.name;
+    }
+    gradients += is_gradient;
+  }
+  EXPECT_EQ(gradients, 3u);
 }
 
 /// A budget below the least is refused with the kernel that needs it and what is missing.

@@ -30,10 +30,41 @@ Result<EngineId> further_engine(std::string_view name, const Machine& machine) {
                                  enumerated(names, "or"))};
 }
 
-/// By kernel: whether it is an update whose operands the engine reaches wherever the plan runs it.
-std::vector<bool> movable(const PlanRequest& request, const Plan& plan, EngineId engine) {
-  std::vector<bool> can(request.graph.kernels.size());
-  for (std::size_t k = 0; k < can.size(); ++k) can[k] = request.graph.kernels[k].phase == Phase::update;
+using ByKernel = std::vector<bool>;
+
+ByKernel updates_of(const Graph& graph) {
+  ByKernel chosen(graph.kernels.size());
+  for (std::size_t k = 0; k < chosen.size(); ++k) chosen[k] = graph.kernels[k].phase == Phase::update;
+  return chosen;
+}
+
+/// Adds the kernels of the backward pass whose results nobody but chosen kernels uses: gradients of weights,
+/// for which the next layer's backward pass need not wait.
+ByKernel with_gradients(const Graph& graph, ByKernel chosen) {
+  std::vector<std::vector<std::size_t>> users(graph.tensors.size());  // by tensor: kernels
+  for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
+    for (const auto* side : {&graph.kernels[k].inputs, &graph.kernels[k].outputs}) {
+      for (const Operand& operand : *side) users[operand.tensor.index].push_back(k);
+    }
+  }
+  ByKernel outlives(graph.tensors.size());
+  for (std::size_t i = 0; i < outlives.size(); ++i) outlives[i] = graph.tensors[i].persistent;
+  for (const TensorId result : graph.results) outlives[result.index] = true;
+  for (std::size_t k = graph.kernels.size(); k-- > 0;) {
+    const auto is_chosens = [&](const Operand& output) {
+      const auto& all = users[output.tensor.index];
+      return !outlives[output.tensor.index] &&
+             std::all_of(all.begin(), all.end(), [&](std::size_t user) { return user == k || chosen[user]; });
+    };
+    const auto& outputs = graph.kernels[k].outputs;
+    if (graph.kernels[k].phase == Phase::backward && std::all_of(outputs.begin(), outputs.end(), is_chosens))
+      chosen[k] = true;
+  }
+  return chosen;
+}
+
+/// Of the chosen kernels, those whose operands the engine reaches wherever the plan runs them.
+ByKernel within_reach(const PlanRequest& request, const Plan& plan, EngineId engine, ByKernel can) {
   for (const Instruction& one : plan.instructions) {
     const auto* run = std::get_if<Run>(&one);
     if (run == nullptr) continue;
@@ -75,15 +106,18 @@ Result<Plan> with_updates_on(std::string_view engine_name, const PlanRequest& re
   constexpr std::uint32_t kDelays[] = {1, 2, 4, 8, 16, 32};  // kernels
   const auto engine = further_engine(engine_name, request.machine);
   if (!engine) return engine.error();
-  const std::vector<bool> moves = movable(request, plan, *engine);
-  const auto engine_of = [&](KernelId kernel) { return moves[kernel.index] ? *engine : EngineId{}; };
-  const auto is_moved = [&](KernelId kernel) { return static_cast<bool>(moves[kernel.index]); };
   Fastest fastest(request);
   fastest.consider(plan);
-  fastest.consider(spread(request.graph, request.machine, plan, engine_of));
-  for (const std::uint32_t delay : kDelays) {
-    Plan later = with_offsets(request, with_late_frees(request.graph, plan, is_moved, delay));
-    fastest.consider(spread(request.graph, request.machine, std::move(later), engine_of));
+  const ByKernel updates = updates_of(request.graph);
+  for (const ByKernel& chosen : {updates, with_gradients(request.graph, updates)}) {
+    const ByKernel moves = within_reach(request, plan, *engine, chosen);
+    const auto engine_of = [&](KernelId kernel) { return moves[kernel.index] ? *engine : EngineId{}; };
+    const auto is_moved = [&](KernelId kernel) { return static_cast<bool>(moves[kernel.index]); };
+    fastest.consider(spread(request.graph, request.machine, plan, engine_of));
+    for (const std::uint32_t delay : kDelays) {
+      Plan later = with_offsets(request, with_late_frees(request.graph, plan, is_moved, delay));
+      fastest.consider(spread(request.graph, request.machine, std::move(later), engine_of));
+    }
   }
   return std::move(fastest).take(plan);
 }
