@@ -61,7 +61,7 @@ long: ## the release tests with what takes minutes: every seed, large networks, 
 
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
 	$(packages) build fuzz
-	$(call build,fuzz)
+	$(call build,fuzz) --target fuzzers
 	scripts/fuzz $(FUZZ_SECONDS)
 
 bench: ## measures one claim (NAME=mover ARGS=--quick); without NAME lists the claims

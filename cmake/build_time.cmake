@@ -23,12 +23,16 @@ endif()
 option(TERRACE_UNITY "Compile the sources of a folder in groups" ${terrace_unity_default})
 find_package(Python3 QUIET COMPONENTS Interpreter)
 
-# Leaves alone the sources that scripts/unity-groups does not name, and those with options of their own.
+# Leaves alone the sources that scripts/unity-groups does not name, and those with options of their own. Where a target shares
+# sources with an earlier one, whose groups they keep, its other sources follow its name.
 function(terrace_compile_in_groups target)
   if(NOT TERRACE_UNITY OR NOT Python3_Interpreter_FOUND)
     return()
   endif()
-  get_target_property(sources ${target} SOURCES)
+  set(sources ${ARGN})
+  if(NOT sources)
+    get_target_property(sources ${target} SOURCES)
+  endif()
   execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/scripts/unity-groups ${sources}
                   OUTPUT_VARIABLE lines COMMAND_ERROR_IS_FATAL ANY OUTPUT_STRIP_TRAILING_WHITESPACE)
   string(REPLACE "\n" ";" lines "${lines}")
@@ -40,6 +44,11 @@ function(terrace_compile_in_groups target)
   # In a group a name may hide one of another source, and every source looks like a header to the compiler.
   target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endfunction()
+
+# GCC looks for memory that it no longer needs each time its heap has doubled, and a source ends before that pays.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("SHELL:--param ggc-min-heapsize=1048576")
+endif()
 
 # Behind precompiled headers GCC 12 no longer knows that string_view is the system's, and warns of a loop inside of it.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -13,7 +13,9 @@ set_target_properties(terrace_c PROPERTIES OUTPUT_NAME terrace-c VERSION ${PROJE
 target_include_directories(terrace_c PRIVATE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(terrace_c PRIVATE terrace fmt::fmt nlohmann_json::nlohmann_json)
 target_link_options(terrace_c PRIVATE -Wl,--as-needed -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/terrace-c.map)
-target_precompile_headers(terrace_c PRIVATE ${terrace_common_headers})
+target_precompile_headers(terrace_c PRIVATE ${terrace_common_headers} <nlohmann/json.hpp>)
+terrace_compile_in_groups(terrace_c)
+target_compile_options(terrace_c PRIVATE "$<$<CONFIG:RelWithDebInfo>:-O1;-g0>")
 # What src/capi replaces must be a member of the archive by itself, or its neighbours would bring it along.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/src/backends/processor.cpp ${CMAKE_SOURCE_DIR}/src/optim/cbc.cpp
                             ${CMAKE_SOURCE_DIR}/src/math/team.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)

@@ -271,15 +271,15 @@ void Paths::try_start(const BoundTensor& tensor, const Costs& start, const Multi
       trace(uses, last);
       continue;
     }
-    for (const Location home : {kFast, kBoth, kSlow}) {
+    for (const Location end : {kFast, kBoth, kSlow}) {
       // A tensor that starts in one location may as well end in both.
-      if (start[home] == kNot && home != kBoth) continue;
-      const Crossing crossing = cross(best_.interims[uses], last, home);
+      if (start[end] == kNot && end != kBoth) continue;
+      const Crossing crossing = cross(best_.interims[uses], last, end);
       const double price = (costs[last] + crossing.cost) * tensor.bytes;
       if (price >= best_.cost) continue;
       best_.cost = price;
       trace(uses, last);
-      best_.arrivals.push_back({crossing.passage, last, home});
+      best_.arrivals.push_back({crossing.passage, last, end});
     }
   }
 }
@@ -294,9 +294,9 @@ const TensorPath& Paths::cheapest(const BoundTensor& tensor, const Multipliers& 
     try_start(tensor, {0, tensor.given ? kNot : 0, anywhere ? 0 : kNot}, multipliers, unit_costs);
     return best_;
   }
-  for (const Location home : {kFast, kBoth, kSlow}) {
+  for (const Location begin : {kFast, kBoth, kSlow}) {
     Costs start{kNot, kNot, kNot};
-    start[home] = 0;
+    start[begin] = 0;
     try_start(tensor, start, multipliers, unit_costs);
   }
   return best_;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kMostSlowdown = 1000;  // percent
 
-struct Request : WorkloadOptions {
+struct AdviseRequest : WorkloadOptions {
   std::vector<std::string> fast{"5%", "10%", "20%", "30%", "40%", "60%", "80%"};
   std::string planner;  ///< empty: the first of the list
   std::string slowdown = "5%";
@@ -63,7 +63,7 @@ std::string wrong_price(const std::string& text) {
 }
 
 /// The machine's own, and over them what was asked for; then no tier may be without.
-std::vector<std::optional<double>> prices_of(const Request& request, const Machine& machine) {
+std::vector<std::optional<double>> prices_of(const AdviseRequest& request, const Machine& machine) {
   std::vector<std::optional<double>> prices;
   std::vector<std::string_view> names;
   for (const MachineTier& tier : machine.tiers) {
@@ -89,14 +89,14 @@ std::vector<std::optional<double>> prices_of(const Request& request, const Machi
 }
 
 /// Budgets below the least or beyond the machine are left out: the curve begins and ends there.
-void draw(Adviser& adviser, const Request& request) {
+void draw(Adviser& adviser, const AdviseRequest& request) {
   std::vector<Bytes> budgets;
   for (const std::string& text : request.fast)
     budgets.push_back(expect(parse_fast_budget(text, adviser.peak())));
   expect(adviser.plan_for_all(budgets));
 }
 
-void run_advise(const Request& request) {
+void run_advise(const AdviseRequest& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   if (is_outside_planner(request.planner)) {
@@ -132,7 +132,7 @@ void run_advise(const Request& request) {
 }  // namespace
 
 void add_advise(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<AdviseRequest>();
   CLI::App* command = app.add_subcommand(
       "advise", "Says how little fast memory will do, what more is worth, and what it all costs");
   add_model_options(*command, *request, ModelIs::argument);

@@ -22,7 +22,7 @@ namespace {
 
 using Align = Table::Align;
 
-struct Request {
+struct CalibrateRequest {
   std::string fast;  ///< empty: memory
   std::vector<std::string> slow;
   unsigned threads = 0;
@@ -101,7 +101,7 @@ void print(const Machine& machine) {
   fmt::print("\n{}\n", machine.source);
 }
 
-CalibrateOptions options_of(const Request& request) {
+CalibrateOptions options_of(const CalibrateRequest& request) {
   CalibrateOptions options;
   for (const std::string& text : request.slow) options.slow.push_back(expect(parse_tier_spec(text)));
   options.threads = request.threads;
@@ -118,7 +118,7 @@ Machine measure(CalibrateOptions options) {
 }
 
 /// A machine whose kernels run on a device.
-Machine measure_device(const Request& request) {
+Machine measure_device(const CalibrateRequest& request) {
   ProgressLine line;
   DeviceCalibrateOptions options;
   options.fast = expect(parse_tier_spec(request.fast));
@@ -130,7 +130,7 @@ Machine measure_device(const Request& request) {
 }
 
 /// Returns where the machine goes, known before it is measured.
-std::filesystem::path destination(const Request& request, const CalibrateOptions& options) {
+std::filesystem::path destination(const CalibrateRequest& request, const CalibrateOptions& options) {
   if (request.output.empty() && !request.fast.empty())
     throw BadInput("--fast: a machine with a device is written to a file of its own: add -o FILE");
   if (request.output.empty()) return machine_cache_file(expect(machine_cache_folder()), options);
@@ -138,12 +138,12 @@ std::filesystem::path destination(const Request& request, const CalibrateOptions
   return request.output;
 }
 
-void write(const Request& request, const Machine& machine, const std::filesystem::path& file) {
+void write(const CalibrateRequest& request, const Machine& machine, const std::filesystem::path& file) {
   if (!request.output.empty()) return write_machine(machine, file);
   expect(keep_machine(machine, file));
 }
 
-void run_calibrate(const Request& request) {
+void run_calibrate(const CalibrateRequest& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   const CalibrateOptions options = options_of(request);
@@ -156,7 +156,7 @@ void run_calibrate(const Request& request) {
   fmt::print("written to {}\n", file.native());
 }
 
-void list_presets(const Request& request) {
+void list_presets(const CalibrateRequest& request) {
   if (!request.json.empty()) {
     auto list = nlohmann::json::array();
     JsonFile json(request.json);
@@ -172,7 +172,7 @@ void list_presets(const Request& request) {
 }  // namespace
 
 void add_calibrate(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<CalibrateRequest>();
   CLI::App* command = app.add_subcommand("calibrate", "Measures the tiers and links of this computer");
   command
       ->add_option("--fast", request->fast,

@@ -24,8 +24,6 @@ namespace {
 constexpr int kRealSteps = 3;
 const std::vector<std::string> kDefaultFast{"10%", "20%", "40%"};
 
-using Request = CompareRequest;
-
 /// The first step touches memory and code for the first time, and does not count.
 std::vector<double> real_steps(const Workload& workload, const VerifiedPlan& plan,
                                const ProgressSink& progress) {
@@ -51,8 +49,8 @@ void run_real(const Workload& workload, PlanRow& row, const ProgressSink& progre
 }
 
 /// A budget that none of them can work with is told in their rows.
-std::vector<PlanRow> rows_of(const Request& request, const WorkloadRequest& asked, const Workload& whole,
-                             const std::string& fast) {
+std::vector<PlanRow> rows_of(const CompareRequest& request, const WorkloadRequest& asked,
+                             const Workload& whole, const std::string& fast) {
   const ProgressSink& progress = asked.progress;
   const auto budget = expect(budget_of(whole, fast));
   const Workload workload = expect(fit(asked, whole, budget[0]));
@@ -71,7 +69,7 @@ std::vector<PlanRow> rows_of(const Request& request, const WorkloadRequest& aske
   return rows;
 }
 
-std::vector<std::string> cells(const Request& request, const Workload& workload, const PlanRow& row) {
+std::vector<std::string> cells(const CompareRequest& request, const Workload& workload, const PlanRow& row) {
   std::vector<std::string> cells{readable(row.fast), row.planner};
   if (!row.planned) {
     cells.resize(request.real ? 8 : 7, "-");
@@ -102,7 +100,7 @@ void print_splits(const std::vector<PlanRow>& rows) {
   }
 }
 
-void print(const Request& request, const std::string& title, const Workload& workload,
+void print(const CompareRequest& request, const std::string& title, const Workload& workload,
            const std::vector<PlanRow>& rows) {
   using Align = Table::Align;
   fmt::print("{} on {}: a peak of {}, the least budget {}\n\n", title, workload.machine.name,
@@ -118,7 +116,7 @@ void print(const Request& request, const std::string& title, const Workload& wor
   print_splits(rows);
 }
 
-void tell(const Request& request, const ModelChoice& model, const Workload& workload,
+void tell(const CompareRequest& request, const ModelChoice& model, const Workload& workload,
           const std::vector<PlanRow>& rows, JsonFile* json) {
   if (json == nullptr) return print(request, model.title(), workload, rows);
   auto list = nlohmann::json::array();
@@ -126,13 +124,13 @@ void tell(const Request& request, const ModelChoice& model, const Workload& work
   json->write({{"rows", list}});
 }
 
-void require_here(const Request& request, const Workload& workload) {
+void require_here(const CompareRequest& request, const Workload& workload) {
   if (!request.real || workload.here) return;
   throw BadInput(fmt::format("--real needs this computer, and machine {} is another: leave out --machine",
                              workload.machine.name));
 }
 
-void compare_record(const Request& request, Record record, JsonFile* json, ProgressLine& line) {
+void compare_record(const CompareRequest& request, Record record, JsonFile* json, ProgressLine& line) {
   if (request.real) throw BadInput("--real needs a model: a record is compared on clocks only");
   ModelChoice model;
   model.model = record.model;
@@ -142,7 +140,7 @@ void compare_record(const Request& request, Record record, JsonFile* json, Progr
   tell(request, model, compared.workload, compared.rows, json);
 }
 
-void run_compare(Request request) {
+void run_compare(CompareRequest request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
@@ -168,7 +166,7 @@ void run_compare(Request request) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<CompareRequest>();
   CLI::App* command = app.add_subcommand("compare", "Puts planners and budgets side by side in one table");
   add_model_options(*command, *request, ModelIs::argument);
   add_machine_options(*command, *request);

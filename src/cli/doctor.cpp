@@ -15,7 +15,7 @@
 namespace terrace::cli {
 namespace {
 
-struct Request {
+struct DoctorRequest {
   std::string folder;  ///< empty = the current one
   std::string json;
 };
@@ -44,7 +44,7 @@ void print_table(const std::vector<Check>& checks) {
   }
 }
 
-void run_doctor(const Request& request) {
+void run_doctor(const DoctorRequest& request) {
   // A folder that was asked for by name must work; the current one is only a guess.
   if (!request.folder.empty()) {
     if (const auto storage = probe_storage(request.folder); !storage) throw BadInput(storage.error().message);
@@ -65,7 +65,7 @@ void run_doctor(const Request& request) {
 }  // namespace
 
 void add_doctor(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<DoctorRequest>();
   CLI::App* command = app.add_subcommand("doctor", "Shows what this computer offers, and what is missing");
   command->add_option("--path", request->folder, "Folder on the disk to look at (default: the current one)")
       ->type_name("DIR");

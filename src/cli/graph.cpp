@@ -13,11 +13,11 @@
 namespace terrace::cli {
 namespace {
 
-struct Request : WorkloadOptions {
+struct GraphRequest : WorkloadOptions {
   std::string output;  ///< a file; empty: standard output
 };
 
-void run_graph(const Request& request) {
+void run_graph(const GraphRequest& request) {
   if (!request.output.empty()) expect(check_replaceable(request.output));
   const Graph graph = request.training_graph();
   if (request.output.empty()) {
@@ -32,7 +32,7 @@ void run_graph(const Request& request) {
 }  // namespace
 
 void add_graph(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<GraphRequest>();
   CLI::App* command = app.add_subcommand(
       "graph", "Writes a model's training step as a graph, which may stand wherever a model may");
   add_graph_options(*command, *request);

@@ -16,7 +16,7 @@
 namespace terrace::cli {
 namespace {
 
-struct Request {
+struct ModelsRequest {
   std::vector<std::string> names;  ///< none: all
   std::optional<std::int64_t> batch;
   std::string json;
@@ -57,7 +57,7 @@ std::vector<ModelInfo> chosen(const std::vector<std::string>& names) {
   return infos;
 }
 
-nlohmann::json to_json(const Row& row) {
+nlohmann::json model_json(const Row& row) {
   return {{"model", row.info.name},       {"what", row.info.what},
           {"source", row.info.source},    {"batch", row.batch},
           {"parameters", row.parameters}, {"kernels", row.kernels},
@@ -82,7 +82,7 @@ void print_table(const std::vector<Row>& rows) {
   table.print();
 }
 
-void run_models(const Request& request) {
+void run_models(const ModelsRequest& request) {
   const std::vector<ModelInfo> infos = chosen(request.names);
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
@@ -90,14 +90,14 @@ void run_models(const Request& request) {
   for (const ModelInfo& info : infos) rows.push_back(measure(info, request.batch));
   if (!json) return print_table(rows);
   auto list = nlohmann::json::array();
-  for (const Row& row : rows) list.push_back(to_json(row));
+  for (const Row& row : rows) list.push_back(model_json(row));
   json->write({{"models", list}});
 }
 
 }  // namespace
 
 void add_models(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ModelsRequest>();
   CLI::App* command = app.add_subcommand("models", "Lists the zoo: sizes of each model's training step");
   command->add_option("names", request->names, "Models to list (default: all)")->type_name("NAME");
   command->add_option("--batch", request->batch, "Batch size (default: each model's own)")->type_name("N");

@@ -17,7 +17,7 @@
 namespace terrace::cli {
 namespace {
 
-struct Request : WorkloadOptions {
+struct PlanningRequest : WorkloadOptions {
   std::string fast, planner;  ///< empty: all of the machine's, the first of the list
   std::string output, json;   ///< files; empty: none
   bool print = false;
@@ -33,7 +33,7 @@ struct Made {
   const Planned& planned() const { return *row.planned; }
 };
 
-Made make(const Request& request, ProgressLine& line) {
+Made make(const PlanningRequest& request, ProgressLine& line) {
   line.show(fmt::format("building the graph of {}", request.model));
   const Graph graph = request.training_graph();
   const WorkloadRequest asked = request.on(graph, line);
@@ -51,7 +51,7 @@ Made make(const Request& request, ProgressLine& line) {
 }
 
 /// All that is needed to look at the plan again.
-Record record_of(const Request& request, const Made& made) {
+Record record_of(const PlanningRequest& request, const Made& made) {
   Record record;
   record.model = request.model;
   record.batch = request.batch();
@@ -75,7 +75,7 @@ std::string variants_text(const std::map<std::string, std::size_t>& variants) {
   return text;
 }
 
-void print_summary(const Request& request, const Made& made) {
+void print_summary(const PlanningRequest& request, const Made& made) {
   const Machine& machine = made.workload.machine;
   const Plan& plan = made.planned().plan.plan();
   const LeastBudget& least = made.planned().least;
@@ -103,7 +103,7 @@ void print_summary(const Request& request, const Made& made) {
   row("planned in", fmt::format("{:.3f} s", made.planned().planning.count()));
 }
 
-void run_plan(const Request& request) {
+void run_plan(const PlanningRequest& request) {
   if (!request.output.empty()) expect(check_replaceable(request.output));
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
@@ -120,7 +120,7 @@ void run_plan(const Request& request) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<PlanningRequest>();
   CLI::App* command = app.add_subcommand(
       "plan", "Plans a model's training step: how fast it would be, and how near to the best");
   add_model_options(*command, *request, ModelIs::argument);

@@ -18,8 +18,6 @@
 namespace terrace::cli {
 namespace {
 
-using Request = ProfileRequest;
-
 struct Measured {
   Rates rates;
   Graph graph;  ///< as it ran
@@ -33,7 +31,7 @@ struct Measured {
   double share(const KernelTime& part) const { return part.time / total().time; }
 };
 
-Measured measure(const Request& request, ProgressLine& line) {
+Measured measure_kernels(const ProfileRequest& request, ProgressLine& line) {
   line.show("building and choosing layouts");
   const Graph graph = request.training_graph();
   Program program = expect(compile(graph, request.threads));
@@ -84,37 +82,37 @@ Table table_of(std::vector<Table::Column> first, std::vector<Table::Column> last
 }
 
 template <class... Cells>
-std::vector<std::string> row(std::vector<std::string> first, const std::vector<std::string>& middle,
-                             Cells... last) {
+std::vector<std::string> table_row(std::vector<std::string> first, const std::vector<std::string>& middle,
+                                   Cells... last) {
   first.insert(first.end(), middle.begin(), middle.end());
   (first.push_back(std::move(last)), ...);
   return first;
 }
 
-void print(const Request& request, const Measured& measured) {
+void print_measured(const ProfileRequest& request, const Measured& measured) {
   fmt::print(
       "{} threads reach {:.0f} GFLOP/s (multiply-adds in registers) and {:.1f} GB/s (a = b + s c in memory). "
       "Roofline: the least\ntime these allow over the time it took; above 100% operands were in a cache.\n\n",
       measured.threads, measured.rates.flops_per_second / 1e9, measured.rates.bandwidth.value / 1e9);
   Table kinds = table_of({{"operation"}, {"count", Table::Align::right}});
   for (const auto& [operation, all] : by_operation(measured.graph, measured.kernels)) {
-    kinds.add(row({operation, std::to_string(all.kernels)}, figures(measured, all)));
+    kinds.add(table_row({operation, std::to_string(all.kernels)}, figures(measured, all)));
   }
   const KernelTime total = measured.total();
-  kinds.add(row({"total", std::to_string(total.kernels)}, figures(measured, total)));
+  kinds.add(table_row({"total", std::to_string(total.kernels)}, figures(measured, total)));
   kinds.print();
   if (request.top == 0) return;
   fmt::print("\n");
   Table kernels = table_of({{"kernel"}}, {{"implementation"}, {"layouts"}});
   for (const std::size_t i : slowest(measured, request.top)) {
     const Kernel& kernel = measured.graph.kernels[i];
-    kernels.add(row({kernel.name}, figures(measured, measured.kernels[i]), implementation_of(kernel),
-                    layouts_of(kernel)));
+    kernels.add(table_row({kernel.name}, figures(measured, measured.kernels[i]), implementation_of(kernel),
+                          layouts_of(kernel)));
   }
   kernels.print();
 }
 
-nlohmann::json to_json(const Measured& measured, const KernelTime& time) {
+nlohmann::json kernel_json(const Measured& measured, const KernelTime& time) {
   return {{"seconds", time.time.count()},
           {"share", measured.share(time)},
           {"flops", time.flops},
@@ -124,15 +122,15 @@ nlohmann::json to_json(const Measured& measured, const KernelTime& time) {
           {"roofline_share", time.roofline_share()}};
 }
 
-nlohmann::json to_json(const Request& request, const Measured& measured) {
+nlohmann::json measured_json(const ProfileRequest& request, const Measured& measured) {
   auto operations = nlohmann::json::array(), kernels = nlohmann::json::array();
   for (const auto& [operation, all] : by_operation(measured.graph, measured.kernels)) {
-    operations.push_back(to_json(measured, all));
+    operations.push_back(kernel_json(measured, all));
     operations.back().update({{"operation", operation}, {"count", all.kernels}});
   }
   for (std::size_t i = 0; i < measured.kernels.size(); ++i) {
     const Kernel& kernel = measured.graph.kernels[i];
-    kernels.push_back(to_json(measured, measured.kernels[i]));
+    kernels.push_back(kernel_json(measured, measured.kernels[i]));
     kernels.back().update({{"kernel", kernel.name},
                            {"operation", kernel.operation},
                            {"implementation", implementation_of(kernel)},
@@ -144,25 +142,25 @@ nlohmann::json to_json(const Request& request, const Measured& measured) {
           {"steps", request.steps},
           {"peak_flops_per_second", measured.rates.flops_per_second},
           {"peak_bytes_per_second", measured.rates.bandwidth.value},
-          {"total", to_json(measured, measured.total())},
+          {"total", kernel_json(measured, measured.total())},
           {"operations", operations},
           {"kernels", kernels}};
 }
 
-void run_profile(const Request& request) {
+void run_profile(const ProfileRequest& request) {
   if (!request.kernels) return profile_tensors(request);
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
-  const Measured measured = measure(request, line);
+  const Measured measured = measure_kernels(request, line);
   line.clear();
-  json ? json->write(to_json(request, measured)) : print(request, measured);
+  json ? json->write(measured_json(request, measured)) : print_measured(request, measured);
 }
 
 }  // namespace
 
 void add_profile(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ProfileRequest>();
   CLI::App* command = app.add_subcommand("profile", "Measures a training step: its tensors, or its kernels");
   command
       ->add_option("model", request->model,

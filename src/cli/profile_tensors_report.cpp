@@ -33,7 +33,7 @@ double share_of_tensors(const Bucket& bucket, const Bucket& sum) {
   return percent(static_cast<double>(bucket.tensors), static_cast<double>(sum.tensors));
 }
 
-void print(const char* title, const Distribution& buckets) {
+void print_buckets(const char* title, const Distribution& buckets) {
   Table table({{title},
                {"tensors", Align::right},
                {"share", Align::right},
@@ -107,7 +107,7 @@ void print_source(const TensorProfile& profile) {
       profile.watched, profile.operands, profile.counted_step->count(), profile.step->count());
 }
 
-nlohmann::json to_json(const Distribution& buckets) {
+nlohmann::json buckets_json(const Distribution& buckets) {
   auto rows = nlohmann::json::array();
   for (const Bucket& bucket : buckets) {
     rows.push_back({{"label", bucket.label},
@@ -119,7 +119,7 @@ nlohmann::json to_json(const Distribution& buckets) {
   return rows;
 }
 
-nlohmann::json to_json(const Sharing& one) {
+nlohmann::json sharing_json(const Sharing& one) {
   auto bytes = nlohmann::json::array();
   for (const Bytes amount : one.by_page_accesses) bytes.push_back(amount.count);
   return {{"pages", one.pages},
@@ -131,7 +131,7 @@ nlohmann::json to_json(const Sharing& one) {
           {"page_bytes_by_accesses", bytes}};
 }
 
-nlohmann::json to_json(const Footprint& one) {
+nlohmann::json footprint_json(const Footprint& one) {
   return {{"original_bytes", one.original.count}, {"in_pages_bytes", one.in_pages.count}};
 }
 
@@ -175,9 +175,9 @@ BarChart chart_of_levels(const TensorProfile& profile) {
 void print(const ProfileRequest& request, const TensorProfile& profile) {
   fmt::print("{}: {} tensors in a step.\n", request.title(", batch "), profile.facts.size());
   print_source(profile);
-  print("lifetime", by_lifetime(profile.facts));
-  print("size", by_size(profile.facts));
-  print("accesses", by_accesses(profile.facts));
+  print_buckets("lifetime", by_lifetime(profile.facts));
+  print_buckets("size", by_size(profile.facts));
+  print_buckets("accesses", by_accesses(profile.facts));
   print_sharing(profile);
   print_levels(profile);
   print_footprint(profile);
@@ -195,12 +195,13 @@ nlohmann::json to_json(const ProfileRequest& request, const TensorProfile& profi
           {"watched_operands", profile.watched},
           {"step_seconds", seconds(profile.step)},
           {"counted_step_seconds", seconds(profile.counted_step)},
-          {"lifetimes", to_json(by_lifetime(profile.facts))},
-          {"sizes", to_json(by_size(profile.facts))},
-          {"accesses", to_json(by_accesses(profile.facts))},
+          {"lifetimes", buckets_json(by_lifetime(profile.facts))},
+          {"sizes", buckets_json(by_size(profile.facts))},
+          {"accesses", buckets_json(by_accesses(profile.facts))},
           {"sharing",
-           {{"allocation_order", to_json(profile.as_allocated)}, {"grouped", to_json(profile.grouped)}}},
-          {"memory", {{"all", to_json(profile.all)}, {"small", to_json(profile.small)}}}};
+           {{"allocation_order", sharing_json(profile.as_allocated)},
+            {"grouped", sharing_json(profile.grouped)}}},
+          {"memory", {{"all", footprint_json(profile.all)}, {"small", footprint_json(profile.small)}}}};
 }
 
 std::string drawing(const ProfileRequest& request, const TensorProfile& profile) {

@@ -33,6 +33,18 @@ std::string reason(const RunRow& all, double seconds) {
   return text;
 }
 
+using Amount = std::uint64_t RunRow::*;
+/// Of all processes these are added up, but memory only of those that still have theirs.
+constexpr Amount kCounters[] = {
+    &RunRow::faults,      &RunRow::zeroed,     &RunRow::opened,    &RunRow::fetches,    &RunRow::rescues,
+    &RunRow::read,        &RunRow::read_ahead, &RunRow::written,   &RunRow::left_clean, &RunRow::left_zero,
+    &RunRow::waiting_ns,  &RunRow::room_waits, &RunRow::promoted,  &RunRow::samples,    &RunRow::sampled_hot,
+    &RunRow::sampling_ns, &RunRow::intervals,  &RunRow::stretches, &RunRow::stuck,      &RunRow::kept,
+    &RunRow::lost,        &RunRow::forks};
+constexpr Amount kOfTheLiving[] = {&RunRow::resident, &RunRow::unmanaged, &RunRow::stored};
+constexpr Amount kLargest[] = {&RunRow::peak_resident, &RunRow::peak_managed, &RunRow::longest_ns,
+                               &RunRow::overdue};
+
 }  // namespace
 
 std::vector<RunRow> rows_of(const pages::RunBoard& board) {
@@ -44,38 +56,10 @@ RunRow sum_of(const std::vector<RunRow>& rows) {
   RunRow sum;
   for (const RunRow& row : rows) {
     sum.managed += row.managed;
-    if (row.ended == 0) {
-      sum.resident += row.resident;
-      sum.unmanaged += row.unmanaged;
-      sum.stored += row.stored;
-    }
-    sum.peak_resident = std::max(sum.peak_resident, row.peak_resident);
-    sum.peak_managed = std::max(sum.peak_managed, row.peak_managed);
-    sum.faults += row.faults;
-    sum.zeroed += row.zeroed;
-    sum.opened += row.opened;
-    sum.fetches += row.fetches;
-    sum.rescues += row.rescues;
-    sum.read += row.read;
-    sum.read_ahead += row.read_ahead;
-    sum.written += row.written;
-    sum.left_clean += row.left_clean;
-    sum.left_zero += row.left_zero;
-    sum.waiting_ns += row.waiting_ns;
-    sum.longest_ns = std::max(sum.longest_ns, row.longest_ns);
-    sum.room_waits += row.room_waits;
-    sum.promoted += row.promoted;
-    sum.samples += row.samples;
-    sum.sampled_hot += row.sampled_hot;
-    sum.sampling_ns += row.sampling_ns;
-    sum.intervals += row.intervals;
-    sum.stretches += row.stretches;
+    for (const auto counter : kCounters) sum.*counter += row.*counter;
+    for (const auto amount : kOfTheLiving) sum.*amount += row.ended == 0 ? row.*amount : 0;
+    for (const auto largest : kLargest) sum.*largest = std::max(sum.*largest, row.*largest);
     sum.largest_overhead = std::max(sum.largest_overhead, row.largest_overhead);
-    sum.stuck += row.stuck;
-    sum.kept += row.kept;
-    sum.lost += row.lost;
-    sum.overdue = std::max(sum.overdue, row.overdue);
-    sum.forks += row.forks;
   }
   return sum;
 }

@@ -67,7 +67,7 @@ std::string tiers_text(const Simulated& simulated) {
   return text;
 }
 
-nlohmann::json to_json(const Request& request, const Simulated& simulated) {
+nlohmann::json simulated_json(const Request& request, const Simulated& simulated) {
   const PlanFile& file = simulated.file;
   const Timeline& timeline = simulated.timeline;
   nlohmann::json json = {{"plan", request.plan},
@@ -87,7 +87,7 @@ nlohmann::json to_json(const Request& request, const Simulated& simulated) {
   return json;
 }
 
-void print(const Request& request, const Simulated& simulated) {
+void print_simulated(const Request& request, const Simulated& simulated) {
   const Machine& machine = simulated.machine();
   const Timeline& timeline = simulated.timeline;
   const PlanFile& file = simulated.file;
@@ -113,7 +113,7 @@ void run_simulate(const Request& request) {
   ProgressLine line;
   const Simulated simulated = replay(request, line);
   line.clear();
-  json ? json->write(to_json(request, simulated)) : print(request, simulated);
+  json ? json->write(simulated_json(request, simulated)) : print_simulated(request, simulated);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void show_trial(const PlanTrial& trial, ProgressLine& line) {
 }
 
 /// Returns whether the trainer follows the trial's plan now.
-bool follow(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
+bool follow_trial(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {
   PlannedRun& run = *setup.plan;
   record.note_peak(setup.trainer->timeline().peak);
   if (const auto changed = change_plan(setup, run.trial->plan(), run.machine); !changed) {
@@ -77,7 +77,7 @@ bool try_plans(const TrainRequest& request, TrainSetup& setup, TrainRecord& reco
     tell(line, trial.note());
   }
   if (record.steps_done() == request.steps) return true;
-  const bool goes_on = (!changed || follow(setup, record, line)) && !trial.done();
+  const bool goes_on = (!changed || follow_trial(setup, record, line)) && !trial.done();
   if (goes_on) {
     show_trial(trial, line);
   } else {

@@ -27,7 +27,8 @@ void require_its_machine(const Request& request, const PlanFile& file) {
                   request.plan, file.plan.machine, file.workload.machine.name, here));
 }
 
-nlohmann::json to_json(const Request& request, const PlanFile& file, const std::vector<Violation>& found) {
+nlohmann::json verified_json(const Request& request, const PlanFile& file,
+                             const std::vector<Violation>& found) {
   return {{"plan", request.plan},
           {"model", file.model},
           {"batch", file.batch ? nlohmann::json(*file.batch) : nlohmann::json()},
@@ -50,7 +51,7 @@ void run_verify(const Request& request) {
   const auto found = violations(workload.graph(), workload.machine, plan);
   line.clear();
   if (json) {
-    json->write(to_json(request, file, found));
+    json->write(verified_json(request, file, found));
   } else {
     for (const Violation& violation : found)
       fmt::print("{}\n", to_text(violation, workload.graph(), workload.machine, plan));

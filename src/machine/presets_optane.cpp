@@ -112,6 +112,11 @@ Machine finished(Machine machine, const KernelMemory& of) {
   return machine;
 }
 
+/// A socket with six modules of each kind, at the rates and latencies of 002 chapter 7.
+Machine socket_of_six(Machine machine, Bytes dram, Bytes pmm, StoreRates stores = kPmmStores) {
+  return finished(std::move(machine), {dram, pmm, kDramStreams, kPmmStreams, stores, 79, 304});
+}
+
 Machine autotm() {
   Machine machine;
   machine.source =
@@ -120,7 +125,7 @@ Machine autotm() {
       "of one socket: 002 chapter 7 (Optane's for random reads). Compute: a Cascade Lake prototype of 24 "
       "cores, 64 single-precision operations a cycle at an assumed 2.4 GHz.";
   machine.compute = avx512("Xeon Cascade Lake, 24 cores", 24, 2.4);
-  return finished(std::move(machine), {192_GB, 768_GB, kDramStreams, kPmmStreams, kPmmStores, 79, 304});
+  return socket_of_six(std::move(machine), 192_GB, 768_GB);
 }
 
 Machine cachedarrays() {
@@ -134,7 +139,7 @@ Machine cachedarrays() {
       "504 takes 3 to 4 times as long in Optane alone), tiled in the same ratio.";
   machine.compute = avx512("Xeon Platinum 8276L, 28 cores", 28, 2.2);
   constexpr StoreRates kStores{10.4, 10.4 * kPmmStores.tiled / kPmmStores.streaming};
-  return finished(std::move(machine), {180_GB, 1300_GB, kDramStreams, kPmmStreams, kStores, 79, 304});
+  return socket_of_six(std::move(machine), 180_GB, 1300_GB, kStores);
 }
 
 Machine sentinel() {
@@ -227,7 +232,7 @@ Machine hmann() {
       "socket: 002 chapter 7 (Optane's for random reads). Compute: Xeon Gold 6252, 24 cores at 2.3 GHz, 64 "
       "single-precision operations a cycle.";
   machine.compute = avx512("Xeon Gold 6252, 24 cores", 24, 2.3);
-  return finished(std::move(machine), {96_GB, 1500_GB, kDramStreams, kPmmStreams, kPmmStores, 79, 304});
+  return socket_of_six(std::move(machine), 96_GB, 1500_GB);
 }
 
 }  // namespace

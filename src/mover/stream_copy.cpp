@@ -31,8 +31,8 @@ constexpr std::size_t kStep = 2 * kLine;  // bytes copied of each page in turn
   const std::byte* next = from + (offset + kStep < kPage ? offset + kStep : kCopyGroup);
 #pragma GCC unroll 4
   for (std::size_t page = 0; page < kCopyGroup; page += kPage) {
-    _mm_prefetch(reinterpret_cast<const char*>(next + page), _MM_HINT_T0);
-    _mm_prefetch(reinterpret_cast<const char*>(next + page + kLine), _MM_HINT_T0);
+    __builtin_prefetch(next + page);
+    __builtin_prefetch(next + page + kLine);
   }
 }
 

@@ -147,7 +147,7 @@ void stream_over(std::byte* at, std::size_t bytes) {
   });
 }
 
-Placement all_in_first(const Kernel& kernel) { return Placement(operand_count(kernel)); }
+OperandTiers all_in_first(const Kernel& kernel) { return OperandTiers(operand_count(kernel)); }
 
 }  // namespace
 

@@ -59,7 +59,7 @@ PlacementBenchmarks::PlacementBenchmarks(const Backend& backend, const Graph& gr
   check(sum <= options.budget, "the budgets of the tiers are within that of all memory");
 }
 
-bool PlacementBenchmarks::fits(const Kernel& kernel, const Placement& tiers) const {
+bool PlacementBenchmarks::fits(const Kernel& kernel, const OperandTiers& tiers) const {
   const std::vector<Bytes> needed = benchmark_bytes(graph_, kernel, tiers);
   for (std::size_t i = 0; i < needed.size(); ++i) {
     if (needed[i] > round_down(options_.tier_budgets[i], machine_.tiers[i].granularity)) return false;
@@ -67,7 +67,7 @@ bool PlacementBenchmarks::fits(const Kernel& kernel, const Placement& tiers) con
   return true;
 }
 
-std::string PlacementBenchmarks::name_of(const Placement& tiers) const {
+std::string PlacementBenchmarks::name_of(const OperandTiers& tiers) const {
   std::string name;
   for (const TierId tier : tiers) {
     if (!name.empty()) name += " | ";
@@ -78,7 +78,7 @@ std::string PlacementBenchmarks::name_of(const Placement& tiers) const {
 
 void PlacementBenchmarks::add(const std::string& key, const Kernel& kernel) {
   Subject subject{key, &kernel, {}};
-  for (Placement& tiers : placements(kernel, further_)) {
+  for (OperandTiers& tiers : placements(kernel, further_)) {
     if (!fits(kernel, tiers)) continue;
     Wanted wanted{std::move(tiers), {}, {}};
     wanted.name = name_of(wanted.tiers);

@@ -40,7 +40,7 @@ class PlacementBenchmarks {
 
  private:
   struct Wanted {
-    Placement tiers;
+    OperandTiers tiers;
     std::string name;                ///< for the store
     std::optional<PlacedTime> time;  ///< none: not known yet; without samples: it was left out
   };
@@ -52,8 +52,8 @@ class PlacementBenchmarks {
     bool is_known() const;
   };
 
-  bool fits(const Kernel& kernel, const Placement& tiers) const;
-  std::string name_of(const Placement& tiers) const;
+  bool fits(const Kernel& kernel, const OperandTiers& tiers) const;
+  std::string name_of(const OperandTiers& tiers) const;
   std::vector<Bytes> arenas() const;
   std::optional<KernelBenchmark> open() const;
   void open_further(KernelBenchmark& benchmark, TierId id, Bytes arena) const;

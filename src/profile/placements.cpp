@@ -30,7 +30,7 @@ class Enumeration {
     for (const TierId tier : further_) add_each_alone(tier);
     if (are_few()) add_all();
   }
-  std::vector<Placement> all() && { return std::move(chosen_); }
+  std::vector<OperandTiers> all() && { return std::move(chosen_); }
 
  private:
   void add_each_alone(TierId tier) {
@@ -66,7 +66,7 @@ class Enumeration {
   }
 
   void add(const std::vector<TierId>& by_tensor) {
-    Placement placement;
+    OperandTiers placement;
     for (const std::size_t number : numbers_) placement.push_back(by_tensor[number]);
     if (std::find(chosen_.begin(), chosen_.end(), placement) == chosen_.end())
       chosen_.push_back(std::move(placement));
@@ -75,12 +75,12 @@ class Enumeration {
   std::vector<std::size_t> numbers_;
   std::span<const TierId> further_;
   std::size_t tensors_ = 0;
-  std::vector<Placement> chosen_;
+  std::vector<OperandTiers> chosen_;
 };
 
 }  // namespace
 
-std::vector<Placement> placements(const Kernel& kernel, std::span<const TierId> further) {
+std::vector<OperandTiers> placements(const Kernel& kernel, std::span<const TierId> further) {
   return Enumeration(kernel, further).all();
 }
 

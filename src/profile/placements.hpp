@@ -11,7 +11,7 @@
 namespace terrace {
 
 /// One tier for each input, output and the workspace, in this order.
-using Placement = std::vector<TierId>;
+using OperandTiers = std::vector<TierId>;
 
 /// All combinations of tiers are measured where there are at most so many, the one with all operands in tier
 /// 0 among them.
@@ -20,6 +20,6 @@ constexpr std::size_t kAllCombinations = 16;
 /// The placements with operands beyond tier 0 that are worth measuring, the most telling first: for each
 /// further tier all operands there, then each tensor there alone, then all other combinations where they are
 /// few enough in all. Operands that are the same tensor are in the same tier. KernelClock composes the rest.
-std::vector<Placement> placements(const Kernel& kernel, std::span<const TierId> further);
+std::vector<OperandTiers> placements(const Kernel& kernel, std::span<const TierId> further);
 
 }  // namespace terrace

@@ -174,7 +174,7 @@ TEST(ShadowPrices, OfMovingPlansMemoryAreTheSlopeOfTheBound) {
 }
 
 TEST(ShadowPrices, OfAnyPlansMemoryAreTheSlopeOfTheBound) {
-  expect_slope(PricedBy::any_plan, few_or_all<std::uint64_t>(4, 15), 1, {"prefetch", "capuchin", "best"});
+  expect_slope(PricedBy::any_plan, few_or_all<std::uint64_t>(2, 15), 1, {"prefetch", "capuchin", "best"});
 }
 
 /// All wait for every transfer, so a step is shorter by what they take less.

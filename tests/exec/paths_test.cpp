@@ -205,6 +205,9 @@ std::string_view refusal_of(std::string_view planner, const SlowTier& slow) {
 
 TEST(Paths, EveryPlannerKeepsWhatTheySkip) {
   const Program program = program_of(Route::short_cut);
+  Trainer reference = Trainer::start(program, {.seed = 1}).value();
+  std::vector<float> losses;
+  for (std::uint64_t i = 0; i < 2; ++i) losses.push_back(step(reference, i));
   for (const SlowTier& slow : {fake_memory(), fake_blocks()}) {
     const std::vector<Bytes> budget{round_up(program.peak * 9 / 10, 4_KiB), 4_MiB};
     const Profile profile = estimate(program.graph, slow.machine);
@@ -219,8 +222,7 @@ TEST(Paths, EveryPlannerKeepsWhatTheySkip) {
       }
       const VerifiedPlan verified = verify(program.graph, slow.machine, *plan).value();
       Trainer trainer = Trainer::start(program, verified, slow.machine, {.seed = 1}).value();
-      Trainer reference = Trainer::start(program, {.seed = 1}).value();
-      for (std::uint64_t i = 0; i < 2; ++i) EXPECT_EQ(step(trainer, i), step(reference, i));
+      for (std::uint64_t i = 0; i < 2; ++i) EXPECT_EQ(step(trainer, i), losses[i]);
       expect_same_state(trainer, reference);
     }
   }

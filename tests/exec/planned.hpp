@@ -12,6 +12,7 @@
 #include "exec/nets.hpp"
 #include "exec/spill_plan.hpp"
 #include "exec/store.hpp"
+#include "support/long_tests.hpp"
 #include "tiers/fake.hpp"
 #include "tiers/temporary_folder.hpp"
 
@@ -37,6 +38,13 @@ inline std::vector<SlowTier> slow_tiers(const TemporaryFolder& folder) {
           {"fake blocks, aligned", two_tiers("fake:1MiB,blocks", {512}, {512}, false)},
           {"file", two_tiers(file, {64}, {4096}, false)},
           {"file, aligned", two_tiers(file, {4096}, {4096}, false)}};
+}
+
+/// Of the slow tiers one of each sort: used in place, memory, blocks, a file. Long tests have them all.
+inline std::vector<SlowTier> slow_tiers_of_each_sort(const TemporaryFolder& folder) {
+  std::vector<SlowTier> tiers = slow_tiers(folder);
+  if (long_tests()) return tiers;
+  return {tiers[1], tiers[2], tiers[3], tiers[5]};
 }
 
 inline VerifiedPlan plan_for(const Program& program, const SlowTier& slow) {

@@ -12,10 +12,12 @@
 #include "support/long_tests.hpp"
 #include "support/plan_interpreter.hpp"
 #include "terrace/error.hpp"
+#include "terrace/verify.hpp"
 
 namespace terrace {
 namespace {
 
+using testing::machine_of;
 using testing::spread_case;
 using testing::SpreadCase;
 
@@ -137,6 +139,80 @@ TEST(LaneRunner, TellsWhenEverythingHappened) {
     EXPECT_LE(timeline.instructions[i].end, timeline.step) << i;
   }
   EXPECT_GE(timeline.exposed, Seconds{0});
+}
+
+/// What a plan carries to `slow` and back between its two kernels.
+enum class Carried { token, token_and_tensor };
+
+/// draw: a, token = f(token)    use: z = h(a). A token has no bytes, and `slow` stays closed where nothing
+/// else needs it.
+SpreadCase with_token(Carried carried) {
+  const TensorId token{0}, a{1}, z{2};
+  const TierId fast{0}, slow{1};
+  SpreadCase made{{}, machine_of(2), {}, {}};
+  made.graph.name = "with a token";
+  made.graph.layers = {"all"};
+  for (const char* name : {"token", "a", "z"}) {
+    Tensor& tensor = made.graph.tensors.emplace_back();
+    tensor.name = name;
+    tensor.kind = made.graph.tensors.size() == 1 ? TensorKind::token : TensorKind::activation;
+    tensor.persistent = tensor.kind == TensorKind::token;
+    tensor.type = DataType::u8;
+    tensor.shape = {tensor.persistent ? 0 : 100};
+    tensor.bytes = Bytes{tensor.persistent ? 0U : 100U};
+  }
+  const auto kernel = [&](const char* name, const std::vector<TensorId>& inputs,
+                          const std::vector<TensorId>& outputs) {
+    Kernel& kernel = made.graph.kernels.emplace_back();
+    kernel.name = kernel.operation = name;
+    const auto operand = [&](TensorId id) {
+      return Operand{id, made.graph[id].shape, made.graph[id].bytes, {}};
+    };
+    for (const TensorId id : inputs) kernel.inputs.push_back(operand(id));
+    for (const TensorId id : outputs) kernel.outputs.push_back(operand(id));
+  };
+  kernel("draw", {token}, {a, token});
+  kernel("use", {a}, {z});
+  made.graph.results = {z};
+
+  std::vector<TensorId> moved{token};
+  if (carried == Carried::token_and_tensor) moved.push_back(a);
+  Plan& plan = made.serial;
+  plan.graph = fingerprint(made.graph);
+  plan.machine = fingerprint(made.machine);
+  plan.budget = {Bytes{4096}, Bytes{carried == Carried::token ? 0U : 4096U}};
+  plan.start = {{token, fast, 0}};
+  plan.instructions = {Alloc{a, fast, 0}, Alloc{z, fast, 192}, terrace::Run{{0}, 0, {fast, fast, fast}}};
+  const auto carry = [&](TierId from, TierId to, std::uint32_t ticket) {
+    for (const TensorId id : moved) plan.instructions.push_back(Alloc{id, to, 0});
+    plan.instructions.push_back(Copy{moved, from, to, ticket});
+    plan.instructions.push_back(Wait{ticket});
+    for (const TensorId id : moved) plan.instructions.push_back(Free{id, from});
+  };
+  carry(fast, slow, 1);
+  carry(slow, fast, 2);
+  plan.instructions.push_back(terrace::Run{{1}, 0, {fast, fast}});
+  plan.instructions.push_back(Free{a, fast});
+  made.plan = spread(made.graph, made.machine, plan, [](KernelId kernel) { return EngineId{kernel.index}; });
+  return made;
+}
+
+TEST(LaneRunner, CarriesTokensWhichHaveNoBytes) {
+  for (const Carried carried : {Carried::token, Carried::token_and_tensor}) {
+    const SpreadCase it = with_token(carried);
+    ASSERT_FALSE(has_one_lane(it.plan));
+    const StepBytes plain = plain_steps(it.graph, 2);
+    for (const Plan& plan : {it.serial, it.plan}) {
+      for (const Violation& one : violations(it.graph, it.machine, plan)) ADD_FAILURE() << one.reason;
+      Execution execution(it, plan, {});
+      EXPECT_EQ(execution.run(2), plain);
+      for (const Interval& one : execution.timeline().instructions) {
+        EXPECT_GE(one.begin, Seconds{0});
+        EXPECT_LE(one.begin, one.end);
+        EXPECT_LE(one.end, execution.timeline().step);
+      }
+    }
+  }
 }
 
 class Broken : public std::runtime_error {

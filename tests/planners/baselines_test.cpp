@@ -16,7 +16,7 @@ using Names = std::set<std::string>;
 constexpr double kFastLink = 100 * static_cast<double>(kMega), kSlowLink = 0.1 * static_cast<double>(kMega);
 
 /// The tier a tensor has its first region in.
-TierId first_home(const Plan& plan, TensorId tensor) {
+TierId first_tier(const Plan& plan, TensorId tensor) {
   for (const Alloc& region : plan.start) {
     if (region.tensor == tensor) return region.tier;
   }
@@ -50,10 +50,10 @@ TEST(FirstTouch, FillsFastMemoryInOrderAndNeverCopies) {
   EXPECT_TRUE(copied(step, *plan, {0}).empty());
   EXPECT_TRUE(copied(step, *plan, {1}).empty());
   for (const char* early : {"x", "a1", "a2", "a3"}) {
-    EXPECT_EQ(first_home(*plan, find_tensor(step.graph, early)), TierId{0}) << early;
+    EXPECT_EQ(first_tier(*plan, find_tensor(step.graph, early)), TierId{0}) << early;
   }
   for (const char* late : {"a4", "a5", "a6"}) {
-    EXPECT_EQ(first_home(*plan, find_tensor(step.graph, late)), TierId{1}) << late;
+    EXPECT_EQ(first_tier(*plan, find_tensor(step.graph, late)), TierId{1}) << late;
   }
 }
 
@@ -61,8 +61,8 @@ TEST(FirstTouch, TakesWhatTheDeadLeave) {
   const Planned step(rig_chain(4), rig_machine(kFastLink, true));
   const auto plan = make_plan("first-touch", step.request(5 * kMega + 4096));
   ASSERT_TRUE(plan.ok()) << plan.error().message;
-  EXPECT_EQ(first_home(*plan, find_tensor(step.graph, "d3")), TierId{1});  // all five are live
-  EXPECT_EQ(first_home(*plan, find_tensor(step.graph, "d2")), TierId{0});  // a4 is dead
+  EXPECT_EQ(first_tier(*plan, find_tensor(step.graph, "d3")), TierId{1});  // all five are live
+  EXPECT_EQ(first_tier(*plan, find_tensor(step.graph, "d2")), TierId{0});  // a4 is dead
 }
 
 TEST(FirstTouch, RefusesWhereOnlyFastMemoryCanBeUsedAndIsFull) {

@@ -21,10 +21,10 @@ namespace terrace {
 namespace {
 
 /// `best` asks many others, so that each of its cases takes as long as many of theirs.
-std::uint64_t cases_of_best() { return few_or_all<std::uint64_t>(12, 40); }
+std::uint64_t cases_of_best() { return few_or_all<std::uint64_t>(9, 40); }
 
 std::uint64_t cases_for(std::string_view planner) {
-  return planner == "best" ? cases_of_best() : few_or_all<std::uint64_t>(50, 150);
+  return planner == "best" ? cases_of_best() : few_or_all<std::uint64_t>(35, 150);
 }
 
 /// Those that search are given small graphs, and here they need not come close to the best.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "planners/sentinel_rig.hpp"
+#include "support/long_tests.hpp"
 #include "support/random_graph.hpp"
 #include "support/random_machine.hpp"
 #include "terrace/lifetimes.hpp"
@@ -250,7 +251,7 @@ TEST(SentinelPlan, IsSafeWithEveryOption) {
       {"interval", "1"},   {"interval", "3"},   {"intervals", "equal"}, {"reserve", "off"},
       {"grouping", "off"}, {"end", "wait"},     {"end", "leave"},       {"end", "leave:1,3"},
       {"order", "use"},    {"in_place", "off"}, {"evict", "use"}};
-  for (std::uint64_t seed = 0; seed < 16; ++seed) {
+  for (std::uint64_t seed = 0; seed < few_or_all<std::uint64_t>(6, 16); ++seed) {
     RandomGraphOptions sizes;
     sizes.kernels = 24;
     const Planned step(random_graph(sizes, seed), random_machine(seed));

@@ -69,8 +69,8 @@ struct Rig {
     return measure(graph, machine, options).value();
   }
   /// Where the only kernel was measured.
-  static std::vector<Placement> places(const Profile& profile) {
-    std::vector<Placement> places;
+  static std::vector<OperandTiers> places(const Profile& profile) {
+    std::vector<OperandTiers> places;
     for (const PlacedTime& time : profile.kernels.at(0).variants.at(0)) places.push_back(time.tiers);
     return places;
   }
@@ -80,7 +80,7 @@ TEST(MeasurePlacements, MeasuresAllCombinationsOfAKernelOfTwoTensors) {
   Rig rig{kernel_of(2)};
   const Profile profile = rig.measured();
   EXPECT_EQ(Rig::places(profile),
-            (std::vector<Placement>{{kFast, kFast}, {kSlow, kSlow}, {kSlow, kFast}, {kFast, kSlow}}));
+            (std::vector<OperandTiers>{{kFast, kFast}, {kSlow, kSlow}, {kSlow, kFast}, {kFast, kSlow}}));
   for (const PlacedTime& time : profile.kernels[0].variants[0]) {
     EXPECT_GE(time.samples, 3U);
     EXPECT_GE(time.cold, time.warm);
@@ -115,21 +115,22 @@ TEST(MeasurePlacements, LeavesManyCombinationsToTheClock) {
   const KernelClock clock(rig.graph, rig.machine, profile);
   const Seconds composed = clock.access({0}, 0, kSlow) + clock.access({0}, 1, kSlow);
   ASSERT_GT(composed, clock.fast({0}));
-  EXPECT_EQ(clock.time({0}, 0, Placement{kSlow, kSlow, kFast, kFast, kFast}), composed);
+  EXPECT_EQ(clock.time({0}, 0, OperandTiers{kSlow, kSlow, kFast, kFast, kFast}), composed);
 }
 
 TEST(MeasurePlacements, TakesFromEachTierNoMoreThanItsBudget) {
   Rig rig{kernel_of(2)};
-  const std::vector<Bytes> alone = benchmark_bytes(rig.graph, rig.graph.kernels[0], Placement{kFast, kSlow});
+  const std::vector<Bytes> alone =
+      benchmark_bytes(rig.graph, rig.graph.kernels[0], OperandTiers{kFast, kSlow});
   rig.budgets[1] = alone[0] + alone[1] - 64_B;
   EXPECT_EQ(Rig::places(rig.measured()),
-            (std::vector<Placement>{{kFast, kFast}, {kSlow, kFast}, {kFast, kSlow}}));
+            (std::vector<OperandTiers>{{kFast, kFast}, {kSlow, kFast}, {kFast, kSlow}}));
   rig.budgets = {alone[0] + alone[1] - 64_B, kBudget};
   EXPECT_EQ(Rig::places(rig.measured()).size(), 4U) << "tier 0 is measured within the budget of all";
   rig.budgets = {0_B, kBudget};
-  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<Placement>{{kFast, kFast}, {kSlow, kSlow}}));
+  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<OperandTiers>{{kFast, kFast}, {kSlow, kSlow}}));
   rig.budgets = {kBudget, 0_B};
-  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<Placement>{{kFast, kFast}}));
+  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<OperandTiers>{{kFast, kFast}}));
 }
 
 TEST(MeasurePlacements, TakesFromTheStoreWhatItKnows) {
@@ -182,13 +183,13 @@ TEST(MeasurePlacements, MeasuresMoreWhereABudgetHasGrown) {
 TEST(MeasurePlacements, MeasuresTheFirstPlacementHoweverLittleTimeThereIs) {
   Rig rig{kernel_of(2)};
   rig.placement_time = Seconds{0};
-  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<Placement>{{kFast, kFast}, {kSlow, kSlow}}));
+  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<OperandTiers>{{kFast, kFast}, {kSlow, kSlow}}));
 }
 
 TEST(MeasurePlacements, TellsWhyATierIsNotMeasuredAndGoesOn) {
   Rig rig{kernel_of(2)};
   rig.machine = machine_with("numa:1000:1GiB");
-  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<Placement>{{kFast, kFast}}));
+  EXPECT_EQ(Rig::places(rig.measured()), (std::vector<OperandTiers>{{kFast, kFast}}));
   ASSERT_EQ(rig.told.size(), 1U);
   EXPECT_NE(rig.told[0].find("operands in slow are computed, not measured"), std::string::npos)
       << rig.told[0];

@@ -13,15 +13,15 @@ namespace {
 
 constexpr TierId kFast{0}, kSlow{1}, kSlower{2};
 
-std::vector<Placement> placements_of(const Graph& graph, const std::vector<TierId>& further) {
+std::vector<OperandTiers> placements_of(const Graph& graph, const std::vector<TierId>& further) {
   return placements(graph.kernels[0], further);
 }
 
 TEST(Placements, AreAllCombinationsWhereTheyAreFewTheMostTellingFirst) {
   EXPECT_EQ(placements_of(one_kernel({8}, {8}, 0), {kSlow}),
-            (std::vector<Placement>{{kSlow, kSlow}, {kSlow, kFast}, {kFast, kSlow}}));
+            (std::vector<OperandTiers>{{kSlow, kSlow}, {kSlow, kFast}, {kFast, kSlow}}));
   const auto four = placements_of(one_kernel({8, 8}, {8, 8}, 0), {kSlow});
-  EXPECT_EQ(std::set<Placement>(four.begin(), four.end()).size(), 15U);
+  EXPECT_EQ(std::set<OperandTiers>(four.begin(), four.end()).size(), 15U);
   EXPECT_EQ(four.size(), 15U) << "none twice";
   EXPECT_EQ(placements_of(one_kernel({8}, {8}, 0), {kSlow, kSlower}).size(), 8U);
 }
@@ -29,9 +29,9 @@ TEST(Placements, AreAllCombinationsWhereTheyAreFewTheMostTellingFirst) {
 TEST(Placements, AreAllTogetherAndEachAloneWhereTheyAreMany) {
   const auto many = placements_of(one_kernel({8, 8, 8}, {8, 8}, 0), {kSlow});
   ASSERT_EQ(many.size(), 6U);
-  EXPECT_EQ(many[0], Placement(5, kSlow));
+  EXPECT_EQ(many[0], OperandTiers(5, kSlow));
   for (std::size_t i = 0; i < 5; ++i) {
-    Placement alone(5);
+    OperandTiers alone(5);
     alone[i] = kSlow;
     EXPECT_EQ(many[i + 1], alone);
   }
@@ -43,7 +43,7 @@ TEST(Placements, KeepWhatIsOneTensorInOneTierAndCountTheWorkspace) {
   add_workspace(graph, 8);
   const auto all = placements_of(graph, {kSlow});
   EXPECT_EQ(all.size(), 7U);
-  for (const Placement& tiers : all) {
+  for (const OperandTiers& tiers : all) {
     ASSERT_EQ(tiers.size(), 4U);
     EXPECT_EQ(tiers[0], tiers[2]);
   }

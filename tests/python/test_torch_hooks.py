@@ -66,16 +66,17 @@ def fitted(memory, **options):
     return lambda model, folder: terrace.torch.fit(model, memory, disk=folder, same_bits=True, **options)
 
 
-class Fit(unittest.TestCase):
-    def assert_same(self, one, other):
-        self.assertEqual(one[0], other[0])
-        for a, b in zip(one[1], other[1]):
-            self.assertTrue(torch.equal(a, b))
+def assert_same(test, one, other):
+    test.assertEqual(one[0], other[0])
+    for a, b in zip(one[1], other[1]):
+        test.assertTrue(torch.equal(a, b))
 
+
+class Fit(unittest.TestCase):
     def test_a_share_of_memory_gives_the_same_bits_by_a_verified_plan(self):
         plain = trained(4)
         fit = trained(4, fitted("55%", planner="prefetch"))
-        self.assert_same(plain, fit)
+        assert_same(self, plain, fit)
         report = terrace.torch.report(fit[2])
         self.assertEqual(report["way"], "hooks")
         self.assertEqual(report["as_planned"], 2)  # the first was watched, the last has not ended
@@ -90,20 +91,24 @@ class Fit(unittest.TestCase):
     def test_other_planners_and_accumulated_gradients(self):
         plain = trained(3, accumulate=2)
         for planner in ("lru", "best"):
-            self.assert_same(plain, trained(3, fitted("60%", planner=planner), accumulate=2))
+            assert_same(self, plain, trained(3, fitted("60%", planner=planner), accumulate=2))
+
+
+class OddSteps(unittest.TestCase):
+    """Steps that differ from those before, never come or outlive the next one."""
 
     def test_a_step_that_does_not_go_as_planned_is_carried_out_and_planned_anew(self):
         skips = [0, 0, 5, 5, 5, 0, 0, 0]
         plain = trained(8, skips=skips)
         fit = trained(8, fitted("85%", planner="prefetch"), skips=skips)
-        self.assert_same(plain, fit)
+        assert_same(self, plain, fit)
         report = terrace.torch.report(fit[2])
         self.assertGreater(report["as_planned"], 1)
         self.assertLess(report["as_planned"], report["steps"])
 
     def test_everything_fits_and_nothing_is_moved(self):
         fit = trained(3, fitted("20GiB"))
-        self.assert_same(trained(3), fit)
+        assert_same(self, trained(3), fit)
         report = terrace.torch.report(fit[2])
         self.assertEqual(report["written_bytes"], 0)
         self.assertIn("everything fits", report["verdict"])

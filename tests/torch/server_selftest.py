@@ -8,10 +8,11 @@ Ends with 77 where PyTorch is missing, which ctest counts as skipped.
 """
 import json
 import os
-import subprocess
+import runpy
 import sys
 import tempfile
 import time
+import traceback
 
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as the server
 try:
@@ -36,18 +37,42 @@ NO_EFFECT = "self.key.bias"
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
+def serve(requests, answers):
+    """Is the server from here on: it reads and writes these pipes, and never returns."""
+    status = 1
+    try:
+        os.dup2(requests, 0)
+        os.dup2(answers, 1)
+        sys.stdin, sys.stdout = open(0), open(1, "w")
+        runpy.run_path(os.path.join(FOLDER, "server.py"), run_name="__main__")
+        sys.stdout.flush()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
 class Server:
-    """The server as its users see it: a process, lines and files."""
+    """The server as its users see it: a process, lines and files. It is forked, because PyTorch is loaded here already."""
 
     def __init__(self, folder):
-        command = [sys.executable, os.path.join(FOLDER, "server.py")]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        asked, ask = os.pipe()
+        answered, answer = os.pipe()
+        self.process = os.fork()
+        if self.process == 0:
+            os.close(ask)
+            os.close(answered)
+            serve(asked, answer)
+        os.close(asked)
+        os.close(answer)
+        self.requests, self.answers = open(ask, "w"), open(answered)
         self.folder = folder
 
     def ask(self, line):
-        self.process.stdin.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        self.requests.write((line if isinstance(line, str) else json.dumps(line)) + "\n")
+        self.requests.flush()
+        return json.loads(self.answers.readline())
 
     def put(self, name, tensors):
         path = os.path.join(self.folder, name)
@@ -71,8 +96,8 @@ class Server:
         return reply, None if "error" in reply else safetensors_io.read(result)
 
     def close(self):
-        self.process.stdin.close()
-        assert self.process.wait() == 0
+        self.requests.close()
+        assert os.waitpid(self.process, 0)[1] == 0
 
 
 def every_op_follows_its_formula(server):
