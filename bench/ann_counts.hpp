@@ -79,15 +79,15 @@ inline double guess_share(const AnnData& data, std::size_t code_bytes) {
   return std::min(1.0, guesses / distances);
 }
 
-/// The setting of least cost that reaches the recall, if one does, of so many entry points each. `cost` grows
-/// with ef0.
-template <class Cost>
-std::optional<Counted> cheapest(const AnnData& data, const ann::Index& index, double wanted, Cost cost,
+/// The setting of least cost that reaches the recall, if one does, of so many entry points each. `count`
+/// tells what a setting does; `cost` grows with ef0.
+template <class Count, class Cost>
+std::optional<Counted> cheapest(Count count, double wanted, Cost cost,
                                 std::initializer_list<std::uint32_t> entries, std::uint32_t beam = 1) {
   std::optional<Counted> best;
   for (const std::uint32_t ef1 : entries) {
     for (const std::uint32_t ef0 : kLadder) {
-      const Counted one = count_search(data, index, {.ef1 = ef1, .ef0 = ef0, .beam = beam, .ahead = beam});
+      const Counted one = count(ann::SearchOptions{.ef1 = ef1, .ef0 = ef0, .beam = beam, .ahead = beam});
       if (best && cost(one) >= cost(*best)) break;
       if (one.recall < wanted) continue;
       best = one;
