@@ -3,11 +3,12 @@
 // lowest layer on a disk, in half of that memory, within 0.6 ms.
 //
 //   bench/run ann [--quick] [--only memory|disk|sift|optane|promotion|emulated|cost|large|paper|lane]
-//                 [--folder FOLDER] [--count N] [--data KIND] [--links M] [--build]
+//                 [--folder FOLDER] [--count N] [--data KIND] [--links M] [--build] [--seconds S]
 //
 // With --build, `disk` and `sift` build what they need and time nothing. FOLDER keeps data, exact neighbours
 // and the rivals' indexes for the next run; N is the number of vectors of `large` and `sift`; KIND is the one
-// data of `optane` and `promotion`, and M the links of the latter.
+// data of `optane` and `promotion`, and M the links of the latter. The builder of `large` is killed when S
+// seconds have passed, and the next run goes on.
 #include "ann_cost.hpp"
 #include "ann_disk.hpp"
 #include "ann_lane.hpp"
@@ -26,6 +27,7 @@ struct Request {
   std::size_t count = 0;
   std::string data;
   std::uint32_t links = 16;
+  double seconds = 1e9;
   Stage stage = Stage::contest;
 };
 
@@ -39,7 +41,7 @@ nlohmann::json run_row(const std::string& row, const Request& request) {
   if (row == "lane") return run_lane(request.folder, request.quick);
   if (row == "paper") return run_paper(request.folder, request.quick);
   if (row == "cost") return run_cost(request.folder, request.quick);
-  if (row == "large") return run_large(request.folder, request.quick, request.count);
+  if (row == "large") return run_large(request.folder, request.quick, request.count, request.seconds);
   throw std::runtime_error(
       "there is no row '" + row +
       "': choose memory, disk, sift, optane, promotion, emulated, cost, large, paper or lane");
@@ -87,12 +89,14 @@ Request parse(int argc, char** argv) {
       request.count = std::stoul(value());
     else if (word == "--data")
       request.data = value();
+    else if (word == "--seconds")
+      request.seconds = std::stod(value());
     else if (word == "--links")
       request.links = static_cast<std::uint32_t>(std::stoul(value()));
     else
       throw std::runtime_error(
           "unknown option '" + word +
-          "': there are --quick, --build, --only, --folder, --count, --data and --links");
+          "': there are --quick, --build, --only, --folder, --count, --data, --links and --seconds");
   }
   return request;
 }

@@ -17,6 +17,7 @@ struct Counted {
   ann::SearchOptions options;
   double recall = 0;
   double fast = 0, slow = 0, guesses = 0;  ///< distances
+  double longest_share = 0;                ///< of the slow ones, where the search has several shares
   double slow_hops = 0;
   double reads = 0, rounds = 0;  ///< of a disk
 
@@ -24,6 +25,10 @@ struct Counted {
   /// On the paper's machine, where a guess takes the share of a distance in fast memory that it takes here.
   Seconds on_optane(double guess_share) const {
     return ann::kOptaneTimes.predict(fast + guesses * guess_share, slow);
+  }
+  /// With a thread for each share, as the paper's has four (002 section 3.3.2).
+  Seconds in_parallel(double guess_share) const {
+    return ann::kOptaneTimes.predict(fast + guesses * guess_share, longest_share);
   }
 };
 
@@ -41,6 +46,7 @@ inline Counted count_search(const AnnData& data, const ann::Index& index, const 
           mean(&All::fast_distances),
           mean(&All::slow_distances),
           mean(&All::guesses),
+          mean(&All::longest_share),
           mean(&All::slow_hops),
           mean(&All::reads),
           mean(&All::rounds)};
@@ -79,15 +85,15 @@ inline double guess_share(const AnnData& data, std::size_t code_bytes) {
   return std::min(1.0, guesses / distances);
 }
 
-/// The setting of least cost that reaches the recall, if one does, of so many entry points each. `cost` grows
-/// with ef0.
-template <class Cost>
-std::optional<Counted> cheapest(const AnnData& data, const ann::Index& index, double wanted, Cost cost,
+/// The setting of least cost that reaches the recall, if one does, of so many entry points each. `count`
+/// tells what a setting does; `cost` grows with ef0.
+template <class Count, class Cost>
+std::optional<Counted> cheapest(Count count, double wanted, Cost cost,
                                 std::initializer_list<std::uint32_t> entries, std::uint32_t beam = 1) {
   std::optional<Counted> best;
   for (const std::uint32_t ef1 : entries) {
     for (const std::uint32_t ef0 : kLadder) {
-      const Counted one = count_search(data, index, {.ef1 = ef1, .ef0 = ef0, .beam = beam, .ahead = beam});
+      const Counted one = count(ann::SearchOptions{.ef1 = ef1, .ef0 = ef0, .beam = beam, .ahead = beam});
       if (best && cost(one) >= cost(*best)) break;
       if (one.recall < wanted) continue;
       best = one;
@@ -128,7 +134,8 @@ inline std::optional<Counted> at_recall(const Curve& curve, double wanted) {
   };
   Counted one = above;
   one.recall = wanted;
-  for (const auto field : {&Counted::fast, &Counted::slow, &Counted::guesses, &Counted::slow_hops})
+  for (const auto field :
+       {&Counted::fast, &Counted::slow, &Counted::guesses, &Counted::longest_share, &Counted::slow_hops})
     one.*field = mix(field);
   return one;
 }
@@ -145,12 +152,12 @@ std::optional<Counted> cheapest_at(const std::vector<Curve>& curves, double want
 }
 
 /// For each number of entry points a curve along ef0.
-inline std::vector<Curve> count_grid(const AnnData& data, const ann::Index& index) {
+inline std::vector<Curve> count_grid(const AnnData& data, const ann::Index& index, std::uint32_t shares = 1) {
   std::vector<Curve> curves;
   for (const std::uint32_t ef1 : {1U, 4U, 8U, 16U, 24U, 32U, 48U, 64U, 96U, 128U, 192U}) {
-    curves.push_back(
-        count_curve(data, index, std::to_array({10U, 14U, 20U, 28U, 40U, 56U, 80U, 112U, 160U, 256U, 400U}),
-                    [&](std::uint32_t ef0) { return ann::SearchOptions{.ef1 = ef1, .ef0 = ef0}; }));
+    curves.push_back(count_curve(
+        data, index, std::to_array({10U, 14U, 20U, 28U, 40U, 56U, 80U, 112U, 160U, 256U, 400U}),
+        [&](std::uint32_t ef0) { return ann::SearchOptions{.ef1 = ef1, .ef0 = ef0, .shares = shares}; }));
   }
   return curves;
 }

@@ -4,7 +4,11 @@
 #pragma once
 
 #include <cmath>
+#include <condition_variable>
 #include <csignal>
+#include <fstream>
+#include <mutex>
+#include <thread>
 
 #include "ann_contest.hpp"
 
@@ -65,7 +69,63 @@ inline int build_large(const std::vector<std::string>& words) {
   return 0;
 }
 
-inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick, std::size_t wanted) {
+/// What builds of one index took so far, kept beside it: a run that was ended goes on from there.
+struct LargeProgress {
+  int killed = 0;
+  double seconds = 0, peak = 0;  ///< the peak as a share of the limit
+
+  static LargeProgress read(const std::filesystem::path& path) {
+    const auto kept = nlohmann::json::parse(std::ifstream(path), nullptr, false);
+    if (!kept.is_object()) return {};
+    return {kept.at("killed"), kept.at("seconds"), kept.at("peak")};
+  }
+  void write(const std::filesystem::path& path) const {
+    std::ofstream(path) << nlohmann::json{{"killed", killed}, {"seconds", seconds}, {"peak", peak}};
+  }
+};
+
+/// One process that builds until it is done, or is killed: when a third of the shards are there, once more
+/// when the index is being written, and when `most` seconds have passed. Returns whether it is done.
+inline bool build_on(const std::vector<std::string>& command, Bytes limit, double most,
+                     LargeProgress& progress) {
+  const auto began = Timer::now();
+  const MemoryGroup group("ann-build", limit, MemoryGroup::Swap::none);
+  bool built = false;
+  {
+    LineProcess process(group.within(command), {});
+    const pid_t builder = std::stoi(process.read_line());
+    std::mutex mutex;
+    std::condition_variable_any ended;
+    const std::jthread watch([&](const std::stop_token& stop) {
+      std::unique_lock lock(mutex);
+      if (!ended.wait_for(lock, stop, std::chrono::duration<double>(most), [] { return false; }) &&
+          !stop.stop_requested())
+        kill(builder, SIGKILL);
+    });
+    std::string line;
+    try {
+      while (!built) {
+        line = process.read_line();
+        built = line == "built";
+        const bool now = progress.killed == 0   ? line == "building shards 30%"
+                         : progress.killed == 1 ? line.starts_with("writing")
+                                                : false;
+        if (now) kill(builder, SIGKILL);
+      }
+    } catch (const std::runtime_error&) {
+      print_line(fmt::format("killed after {:.0f} s, at: {}", seconds_since(began), line));
+      ++progress.killed;
+    }
+  }
+  progress.seconds += seconds_since(began);
+  progress.peak = std::max(
+      progress.peak, static_cast<double>(group.peak().count) / static_cast<double>(group.limit().count));
+  return built;
+}
+
+/// `seconds`: the builder is killed when so many have passed, and the next run goes on.
+inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick, std::size_t wanted,
+                                double seconds) {
   const std::size_t count = wanted > 0 ? wanted : quick ? 100'000 : 10'000'000;
   const Bytes whole{count * (128 + 33) * 4};
   const Bytes limit = wanted > 0 || quick ? std::max(whole * 31 / 100, Bytes{64U << 20}) : Bytes{2ULL << 30};
@@ -78,8 +138,9 @@ inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick,
   if (!std::filesystem::exists(data.file(".ibin")))
     ann::write_neighbours(data.file(".ibin"), write_large(vectors, count, data.queries)).value();
   data.truth = ann::read_neighbours(data.file(".ibin")).value();
-  const auto index = data.file("-index");
-  std::filesystem::remove_all(index);
+  const auto index = data.file("-index"), kept = data.file("-progress.json");
+  LargeProgress progress = LargeProgress::read(kept);
+  if (progress.killed == 0) std::filesystem::remove_all(index);
   const Bytes memory = limit - Bytes{24U << 20}, fast = limit / 2;
   const std::vector<std::string> command{std::filesystem::read_symlink("/proc/self/exe"),
                                          "--build-large",
@@ -90,24 +151,13 @@ inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick,
   print_head(fmt::format("{} x 128 in {}", count, readable(limit)),
              "| builds killed | seconds in all | peak of the limit | recall@10 | mean, ms | p99, ms |");
   const auto began = Timer::now();
-  double peak = 0;
-  int killed = 0;
   for (bool built = false; !built;) {
-    const MemoryGroup group("ann-build", limit, MemoryGroup::Swap::none);
-    LineProcess process(group.within(command), {});
-    const pid_t builder = std::stoi(process.read_line());
-    while (!built) {
-      const std::string line = process.read_line();
-      built = line == "built";
-      // Killed when a third of the shards are there, and once more when the index is being written.
-      if (killed != 0 ? killed != 1 || !line.starts_with("writing") : line != "building shards 30%") continue;
-      kill(builder, SIGKILL);
-      ++killed;
-      break;
-    }
-    peak = std::max(peak, static_cast<double>(group.peak().count) / static_cast<double>(group.limit().count));
+    const double left = seconds - seconds_since(began);
+    if (left <= 0) return {{"vectors", count}, {"built", false}, {"build_seconds", progress.seconds}};
+    built = build_on(command, limit, left, progress);
+    progress.write(kept);
   }
-  const double seconds = seconds_since(began);
+  std::filesystem::remove(kept);
   double recall = 0;
   std::uint32_t ef0 = 0;
   {
@@ -124,10 +174,16 @@ inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick,
                   limit, MemoryGroup::Swap::none);
   for (int i = 0; i < 3; ++i) contest.run(200);
   const nlohmann::json row = contest.summary();
-  print_line(fmt::format("| {} | {:.0f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} |", killed, seconds, peak, recall,
-                         contest.mean(), row["p99_ms"].get<double>()));
-  return {{"vectors", count},      {"killed", killed}, {"build_seconds", seconds},
-          {"peak_of_limit", peak}, {"recall", recall}, {"ef0", ef0},
+  print_line(fmt::format("| {} | {:.0f} | {:.3f} | {:.3f} | {:.2f} | {:.2f} |", progress.killed,
+                         progress.seconds, progress.peak, recall, contest.mean(),
+                         row["p99_ms"].get<double>()));
+  return {{"vectors", count},
+          {"built", true},
+          {"killed", progress.killed},
+          {"build_seconds", progress.seconds},
+          {"peak_of_limit", progress.peak},
+          {"recall", recall},
+          {"ef0", ef0},
           {"search", row}};
 }
 

@@ -11,8 +11,6 @@
 
 namespace terrace::bench {
 
-constexpr unsigned kThreads = 4;  ///< the paper's Thr
-
 /// Table 3.1: bytes by the equations of section 3.3.4.
 inline nlohmann::json table_3_1() {
   struct Set {

@@ -52,6 +52,7 @@ class Spann {
                       {"recall", recall_},
                       {"reads", reads.at(0)},
                       {"lists", lists},
+                      {"queries", data_.queries.count()},
                       {"group_limit_bytes", group.limit().count},
                       {"group_peak_bytes", group.peak().count}});
     }

@@ -123,6 +123,9 @@ struct SearchOptions {
 struct SearchStatistics {
   std::uint64_t queries = 0;
   std::uint64_t fast_distances = 0, slow_distances = 0;
+  /// Of each query's slow distances, those of the share that took most: what is waited for where every share
+  /// has a thread.
+  std::uint64_t longest_share = 0;
   std::uint64_t guesses = 0;                   ///< distances that codes told
   std::uint64_t fast_hops = 0, slow_hops = 0;  ///< nodes whose links were followed
   std::uint64_t slow_bytes = 0;                ///< used in slow memory, or read from the disk

@@ -63,9 +63,18 @@ class BlockQueue {
   virtual void forget_memory(std::span<std::byte>) {}
   /// Starts a request; failures are reported as completions. pre: fewer than depth() are in flight
   virtual void submit(const BlockRequest& request) = 0;
+  /// Starts them all, which some queues do at the price of one. pre: as for each of them
+  virtual void submit_all(std::span<const BlockRequest> requests) {
+    for (const BlockRequest& request : requests) submit(request);
+  }
   /// Blocks until there is a completion or a wake. Returns how many of `completions` were filled, which is 0
   /// only after wake().
   virtual std::size_t wait(std::span<BlockCompletion> completions) = 0;
+  /// The same for a caller who has no use for fewer than `least`: some queues let it sleep until then. Fewer
+  /// may come all the same. pre: 1 <= least <= completions.size(), and as many are in flight
+  virtual std::size_t wait_for(std::span<BlockCompletion> completions, std::size_t /*least*/) {
+    return wait(completions);
+  }
   /// Makes the current or the next wait() return. Thread-safe.
   virtual void wake() = 0;
 };

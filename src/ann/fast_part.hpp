@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ann/codes.hpp"
+#include "ann/huge_memory.hpp"
 #include "ann/marks.hpp"
 #include "ann/twins.hpp"
 
@@ -14,10 +15,10 @@ namespace terrace::ann {
 struct FastPart {
   std::vector<LayerSize> layers;                  ///< the lowest first
   std::vector<std::vector<std::uint32_t>> links;  ///< by layer; that of layer 0 is empty
-  std::vector<float> vectors;                     ///< of promoted nodes
+  HugeVector<float> vectors;                      ///< of promoted nodes
   std::vector<std::uint32_t> ids;                 ///< of promoted nodes
   Codebook book;
-  std::vector<std::uint8_t> codes;  ///< of the other nodes, where there is a book
+  HugeVector<std::uint8_t> codes;  ///< of the other nodes, where there is a book
   std::vector<Twin> twins;
   std::unique_ptr<Marks> marks;  ///< on vectors that were removed
   std::size_t dimension = 0;

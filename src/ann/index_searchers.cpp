@@ -50,6 +50,7 @@ SearchStatistics Index::Impl::statistics() {
     const SearchCounts counts = searcher->counts();
     const SlowCounts slow = searcher->slow_counts();
     sum.fast_distances += counts.fast_distances, sum.slow_distances += counts.slow_distances;
+    sum.longest_share += searcher->longest_share();
     sum.guesses += counts.guesses;
     sum.fast_hops += counts.fast_hops, sum.slow_hops += counts.slow_hops;
     sum.slow_bytes += slow.bytes, sum.reads += slow.reads, sum.rounds += slow.rounds, sum.hits += slow.hits;

@@ -21,6 +21,7 @@
 
 #include "ann/build_options.hpp"
 #include "ann/checked_file.hpp"
+#include "ann/huge_memory.hpp"
 #include "ann/layout.hpp"
 #include "ann/links_file.hpp"
 #include "ann/prepare.hpp"
@@ -162,9 +163,9 @@ class LargeBuild {
 
   /// The vectors of rows, which ascend, ready for the distance; that of row number i at `place(i)`.
   template <class Place>
-  std::vector<float> load(std::span<const std::uint32_t> rows, Place place) const {
+  HugeVector<float> load(std::span<const std::uint32_t> rows, Place place) const {
     const std::size_t dimension = source_.dimension();
-    std::vector<float> vectors(rows.size() * dimension);
+    HugeVector<float> vectors(rows.size() * dimension);
     std::size_t next = 0;
     source_.read_all([&](std::uint64_t first, std::span<const float> values) {
       for (; next < rows.size() && rows[next] < first + values.size() / dimension; ++next)
@@ -175,14 +176,14 @@ class LargeBuild {
     return vectors;
   }
   /// Those of nodes `first` to `end`, by node.
-  std::vector<float> load_vectors(std::uint32_t first, std::uint32_t end) const {
+  HugeVector<float> load_vectors(std::uint32_t first, std::uint32_t end) const {
     std::vector<std::uint32_t> rows;
     for (std::uint32_t row = 0; row < number_.size(); ++row) {
       if (number_[row] >= first && number_[row] < end) rows.push_back(row);
     }
     return load(rows, [&](std::size_t i) { return number_[rows[i]] - first; });
   }
-  Rows rows_over(const std::vector<float>& vectors) const {
+  Rows rows_over(std::span<const float> vectors) const {
     return {vectors.data(), source_.dimension(), vectors.size() / source_.dimension(), distance_,
             nullptr,        options_.metric};
   }
@@ -388,7 +389,7 @@ class LargeBuild {
   struct Loaded {
     std::uint32_t first = 0, end = 0;
     std::vector<std::uint32_t> rows, links;  // by node, from the first
-    std::vector<float> vectors;
+    HugeVector<float> vectors;
   };
   Loaded load_nodes(const LinksFile& links, std::uint32_t first, std::uint32_t end) const {
     Loaded loaded{first, end, std::vector<std::uint32_t>(end - first), {}, {}};

@@ -74,10 +74,17 @@ bool Searcher::search_once(std::size_t wanted, const SearchOptions& options) {
 void Searcher::search_lowest(const SearchOptions& options) {
   entries_ = walks_[0]->found();
   const std::size_t shares = std::clamp<std::size_t>(options.shares, 1, entries_.size());
+  distances_of_share_.resize(shares);
   const auto search = [&](Walk& walk, std::size_t share) {
+    const std::uint64_t before = walk.counts().slow_distances;
     walk.search_lowest(query_, {entries_, share, shares, options.ef0, options.beam});
+    distances_of_share_[share] = walk.counts().slow_distances - before;
   };
-  if (shares == 1) return search(*walks_[0], 0);
+  if (shares == 1) {
+    search(*walks_[0], 0);
+    longest_share_ += distances_of_share_[0];
+    return;
+  }
   by_share_.resize(shares);
   team_.run([&](unsigned member) {
     for (std::size_t share = member; share < shares; share += walks_.size()) {
@@ -85,6 +92,7 @@ void Searcher::search_lowest(const SearchOptions& options) {
       by_share_[share] = walks_[member]->found();
     }
   });
+  longest_share_ += *std::max_element(distances_of_share_.begin(), distances_of_share_.end());
   all_.clear();
   for (const auto& share : by_share_) all_.insert(all_.end(), share.begin(), share.end());
   std::sort(all_.begin(), all_.end(),

@@ -27,6 +27,8 @@ class Searcher {
 
   SearchCounts counts() const;
   SlowCounts slow_counts() const;
+  /// Slow distances of the share of each query that took most, added up.
+  std::uint64_t longest_share() const { return longest_share_; }
 
  private:
   const std::vector<Candidate>& found() const { return shared_ ? merged_.held() : walks_[0]->found(); }
@@ -43,6 +45,8 @@ class Searcher {
   Query query_;
   std::vector<Candidate> entries_;
   std::vector<std::vector<Candidate>> by_share_;
+  std::vector<std::uint64_t> distances_of_share_;
+  std::uint64_t longest_share_ = 0;
   std::vector<Candidate> all_;
   Pool merged_;          // of all shares
   bool shared_ = false;  // whether the last search had several

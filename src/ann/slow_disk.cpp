@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "ann/slow_links.hpp"
@@ -50,7 +51,7 @@ class DiskPart final : public SlowPart {
     queue_.register_memory(memory_.bytes());
   }
   ~DiskPart() override {
-    while (coming_ > 0) take_completions();
+    while (coming_ > 0) take_completions(coming_);
     queue_.forget_memory(memory_.bytes());
   }
 
@@ -58,9 +59,10 @@ class DiskPart final : public SlowPart {
   void prefetch(std::span<const std::uint32_t> nodes) override {
     start_round();
     for (const std::uint32_t node : nodes) {
-      if (coming_ >= std::min<std::size_t>(queue_.depth(), frames_.size() / 4)) return;
-      if (frame_of_[unit_of(node)] == kNone) start_reading(unit_of(node));
+      if (coming_ >= std::min<std::size_t>(queue_.depth(), frames_.size() / 4)) break;
+      if (frame_of_[unit_of(node)] == kNone) ask_for(unit_of(node));
     }
+    start_reading();
   }
 
   void links(std::span<const std::uint32_t> nodes, std::vector<std::uint32_t>& out) override {
@@ -112,19 +114,34 @@ class DiskPart final : public SlowPart {
         keep(frames_[frame_of_[unit]]);
         continue;
       }
-      while (coming_ == queue_.depth()) take_completions();
-      keep(frames_[start_reading(unit)]);
+      while (coming_ == queue_.depth()) {
+        start_reading();
+        take_completions(1);
+      }
+      keep(frames_[ask_for(unit)]);
     }
-    bool waited = false;
-    for (const std::uint32_t node : nodes) {
-      for (const Frame& frame = frames_[frame_of_[unit_of(node)]]; frame.coming; waited = true)
-        take_completions();
-    }
-    if (waited) ++counts_.rounds;
+    start_reading();
+    wait_for(nodes);
     for (const std::uint32_t node : nodes) {
       Frame& frame = frames_[frame_of_[unit_of(node)]];
       if (frame.result != static_cast<std::int64_t>(layout_.unit().count)) give_up(frame);
     }
+  }
+  void wait_for(std::span<const std::uint32_t> nodes) {
+    const auto missing = [&] {
+      missing_.clear();
+      for (const std::uint32_t node : nodes) {
+        const std::uint32_t number = frame_of_[unit_of(node)];
+        if (frames_[number].coming) missing_.push_back(number);
+      }
+      std::sort(missing_.begin(), missing_.end());
+      missing_.erase(std::unique(missing_.begin(), missing_.end()), missing_.end());
+      return missing_.size();
+    };
+    std::size_t most = missing();
+    if (most > 0) ++counts_.rounds;
+    // Those that were asked for ahead may come first.
+    for (; most > 0; most = missing()) take_completions(most);
   }
   void keep(Frame& frame) {
     frame.round = round_;
@@ -152,7 +169,7 @@ class DiskPart final : public SlowPart {
     frame.unit = kNone;
   }
 
-  std::uint32_t start_reading(std::uint32_t unit) {
+  std::uint32_t ask_for(std::uint32_t unit) {
     const std::uint32_t number = free_frame();
     Frame& frame = frames_[number];
     frame.unit = unit;
@@ -161,15 +178,19 @@ class DiskPart final : public SlowPart {
     ++coming_;
     ++counts_.reads;
     counts_.bytes += layout_.unit().count;
-    queue_.submit({Access::read, unit * layout_.unit().count, std::span(&frame.piece, 1), number});
+    asked_.push_back({Access::read, unit * layout_.unit().count, std::span(&frame.piece, 1), number});
     return number;
   }
+  /// All that was asked for at once.
+  void start_reading() {
+    if (!asked_.empty()) queue_.submit_all(asked_);
+    asked_.clear();
+  }
 
-  /// Waits for at least one read, unless somebody wakes the queue. Whoever asks for a unit that did not come
-  /// is told so.
-  void take_completions() {
-    BlockCompletion done[16];
-    const std::size_t count = queue_.wait(done);
+  /// Waits for `least` reads, or some of them. Whoever asks for a unit that did not come is told so.
+  void take_completions(std::size_t least) {
+    std::array<BlockCompletion, 16> done;
+    const std::size_t count = queue_.wait_for(done, std::min(least, done.size()));
     coming_ -= count;
     for (std::size_t i = 0; i < count; ++i) {
       frames_[done[i].tag].coming = false;
@@ -200,7 +221,9 @@ class DiskPart final : public SlowPart {
   std::vector<Frame> frames_;
   const Mapping memory_;
   std::uint32_t round_ = 0, hand_ = 0;
-  std::size_t coming_ = 0;  // reads under way
+  std::size_t coming_ = 0;  // reads under way or asked for
+  std::vector<BlockRequest> asked_;
+  std::vector<std::uint32_t> missing_;  // frames
   SlowCounts counts_;
 };
 

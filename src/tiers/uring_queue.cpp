@@ -51,7 +51,7 @@ class UringQueue final : public BlockQueue {
     try {
       std::array<BlockCompletion, 16> dropped;
       while (in_flight() > 0) {
-        if (reap(dropped) == 0) enter();
+        if (reap(dropped) == 0) enter(1);
       }
     } catch (const EnvironmentError&) {
       // The ring itself is broken; closing it below cancels the remaining requests.
@@ -80,21 +80,31 @@ class UringQueue final : public BlockQueue {
     buffers_.remove(memory);
   }
 
-  void submit(const BlockRequest& request) override {
-    check_request(file_, request);
-    check(!free_slots_.empty(), "at most depth() requests may be in flight");
-    const unsigned slot = free_slots_.back();
-    free_slots_.pop_back();
-    slots_[slot] = {request, 0};
-    start(slot);
+  void submit(const BlockRequest& request) override { submit_all(std::span(&request, 1)); }
+
+  // One call into the kernel for all of them: the disk, too, is told once.
+  void submit_all(std::span<const BlockRequest> requests) override {
+    const std::lock_guard lock(buffers_mutex_);
+    for (const BlockRequest& request : requests) {
+      check_request(file_, request);
+      check(!free_slots_.empty(), "at most depth() requests may be in flight");
+      const unsigned slot = free_slots_.back();
+      free_slots_.pop_back();
+      slots_[slot] = {request, 0};
+      enqueue(slot);
+    }
+    // enter() submits again what the kernel does not accept now for lack of memory.
+    io_uring_submit(&ring_);
   }
 
-  std::size_t wait(std::span<BlockCompletion> completions) override {
-    check(!completions.empty(), "wait() needs room for a completion");
+  std::size_t wait(std::span<BlockCompletion> completions) override { return wait_for(completions, 1); }
+
+  std::size_t wait_for(std::span<BlockCompletion> completions, std::size_t least) override {
+    check(least >= 1 && least <= completions.size(), "wait() needs room for what it waits for");
     std::size_t count = reap(completions);
-    while (count == 0 && !woken_) {
-      enter();
-      count = reap(completions);
+    while (count < least && !woken_) {
+      enter(static_cast<unsigned>(least - count));
+      count += reap(completions.subspan(count));
     }
     woken_ = false;
     return count;
@@ -114,16 +124,14 @@ class UringQueue final : public BlockQueue {
 
   unsigned in_flight() const { return file_.depth - static_cast<unsigned>(free_slots_.size()); }
 
-  // The lock keeps a buffer's table entry from being given to other memory before the kernel has seen it.
-  void start(unsigned slot) {
-    const std::lock_guard lock(buffers_mutex_);
+  // The caller holds the lock, which keeps a buffer's table entry from being given to other memory before the
+  // kernel has seen it.
+  void enqueue(unsigned slot) {
     io_uring_sqe* entry = next_entry();
     prepare(entry, slots_[slot].request);
     entry->rw_flags = request_flags(file_, slots_[slot].request.access);
     if (file_is_registered_) entry->flags |= IOSQE_FIXED_FILE;
     io_uring_sqe_set_data64(entry, slot);
-    // enter() submits again what the kernel does not accept now for lack of memory.
-    io_uring_submit(&ring_);
   }
 
   void prepare(io_uring_sqe* entry, const BlockRequest& request) {
@@ -167,8 +175,8 @@ class UringQueue final : public BlockQueue {
     return entry;
   }
 
-  void enter() {
-    const int result = io_uring_submit_and_wait(&ring_, 1);
+  void enter(unsigned least) {
+    const int result = io_uring_submit_and_wait(&ring_, least);
     if (result >= 0 || result == -EINTR) return;
     if (result != -EAGAIN && result != -EBUSY) throw broken_ring(-result);
     std::this_thread::yield();  // the kernel is short of memory, or its completions must be taken first
@@ -203,7 +211,9 @@ class UringQueue final : public BlockQueue {
   bool asked_again(unsigned slot, int result) {
     if (!is_interruption(result) || slots_[slot].interruptions == kMostInterruptions) return false;
     ++slots_[slot].interruptions;
-    start(slot);
+    const std::lock_guard lock(buffers_mutex_);
+    enqueue(slot);
+    io_uring_submit(&ring_);
     return true;
   }
 

@@ -57,7 +57,10 @@ TEST(ThreadsOfAQuery, FindWhatOneThreadFinds) {
     BuildOptions one = with_threads(1);
     const Index alone = Index::build(vectors, one).value();
     const Neighbours expected = alone.search(queries, 10, search).value();
-    const std::uint64_t distances = alone.statistics().slow_distances;
+    const std::uint64_t distances = alone.statistics().slow_distances,
+                        longest = alone.statistics().longest_share;
+    EXPECT_GE(longest * std::min<std::uint64_t>(shares, search.ef1), distances) << shares;
+    EXPECT_EQ(longest == distances, shares == 1) << shares;
     for (Tier* tier : {static_cast<Tier*>(nullptr), disk.get()}) {
       // Search data of more threads leaves less for the upper layer; this gives it back.
       BuildOptions more = with_threads(4);
@@ -67,6 +70,7 @@ TEST(ThreadsOfAQuery, FindWhatOneThreadFinds) {
       ASSERT_EQ(together.size().promoted, alone.size().promoted);
       EXPECT_EQ(together.search(queries, 10, search).value(), expected) << shares;
       EXPECT_EQ(together.statistics().slow_distances, distances) << shares;
+      EXPECT_EQ(together.statistics().longest_share, longest) << shares;
     }
   }
 }

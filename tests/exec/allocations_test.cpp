@@ -5,64 +5,17 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "exec/planned.hpp"
 #include "exec/relocation.hpp"
 #include "split/nets.hpp"
-
-namespace {
-
-/// Of what oneDNN notes for one primitive.
-constexpr std::size_t kNote = 4096;
-
-std::atomic<std::size_t> large_allocations{0};
-std::atomic<std::ptrdiff_t> live{0};
-std::atomic<std::size_t> bytes{0}, most_bytes{0};
-
-[[maybe_unused]] void count(std::size_t size) {
-  const std::size_t now = bytes += size;
-  for (std::size_t most = most_bytes; now > most && !most_bytes.compare_exchange_weak(most, now);) continue;
-}
-
-[[maybe_unused]] void* take(std::size_t size, std::size_t alignment) {
-  if (size > kNote) ++large_allocations;
-  ++live;
-  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-  if (memory == nullptr) throw std::bad_alloc();
-  count(malloc_usable_size(memory));
-  return memory;
-}
-
-[[maybe_unused]] void give(void* memory) noexcept {
-  if (memory != nullptr) --live;
-  bytes -= malloc_usable_size(memory);
-  std::free(memory);
-}
-
-}  // namespace
-
-// A sanitizer has an allocator of its own, which must stay whole.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TERRACE_COUNTS_ALLOCATIONS 1
-void* operator new(std::size_t size) { return take(size, alignof(std::max_align_t)); }
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return take(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { give(memory); }
-void operator delete(void* memory, std::size_t) noexcept { give(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { give(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give(memory); }
-#endif
+#include "support/counted_memory.hpp"
 
 namespace terrace {
 namespace {
 using namespace literals;
 
 struct Growth {
-  std::size_t large = 0;
+  std::size_t large = 0;  ///< allocations above what oneDNN notes for one primitive
   std::ptrdiff_t live = 0, heap = 0;
   bool none() const { return large == 0 && live == 0 && heap == 0; }
 };
@@ -75,10 +28,10 @@ std::ptrdiff_t heap_bytes() {
 
 Growth growth_of_step(Trainer& trainer, std::uint64_t number) {
   fill_inputs(trainer, number);
-  const std::size_t large = large_allocations;
-  const std::ptrdiff_t before = live, heap = heap_bytes();
+  const std::size_t large = counted::large_allocations;
+  const std::ptrdiff_t before = counted::live, heap = heap_bytes();
   trainer.step();
-  return {large_allocations - large, live - before, heap_bytes() - heap};
+  return {counted::large_allocations - large, counted::live - before, heap_bytes() - heap};
 }
 
 TEST(Trainer, TakesNoMemoryDuringAStep) {
@@ -130,11 +83,10 @@ TEST(Relocation, TakesNoMoreMemoryThanItCounts) {
     const Store from = kept_in_slow_tier(parts, machine, tiers, 0_B),
                 to = kept_in_slow_tier(whole, machine, tiers, 8_MiB);
     Relocation relocation({parts, from}, {whole, to}, tiers);
-    const std::size_t before = bytes;
-    most_bytes = before;
+    const counted::Peak peak;
     relocation.run();
-    EXPECT_GE(most_bytes - before, relocation.most_held().count);
-    EXPECT_LT(most_bytes - before, (relocation.most_held() + 64_KiB).count) << "but for notes";
+    EXPECT_GE(peak.get(), relocation.most_held().count);
+    EXPECT_LT(peak.get(), (relocation.most_held() + 64_KiB).count) << "but for notes";
     EXPECT_EQ(relocation.most_held() == Bytes{0}, fast == 4_MiB);
   }
 }

@@ -243,15 +243,20 @@ TEST_P(BlockConformance, CompletesEveryRequestOfAFullQueueOnce) {
   const std::size_t block = queue().block_size().count;
   const unsigned depth = static_cast<unsigned>(std::min<std::uint64_t>(queue().depth(), capacity() / block));
   AlignedMemory memory(depth * block, queue());
-  const auto data = pattern(depth * block, 9);
   std::vector<Piece> pieces;
   for (unsigned i = 0; i < depth; ++i) pieces.push_back({memory.data() + i * block, block});
-  const auto run_all = [&](Access access) {
+  enum class Calls { one_by_one, together };
+  const auto run_all = [&](Access access, Calls calls) {
     std::vector<int> seen(depth);
-    for (unsigned i = 0; i < depth; ++i) queue().submit({access, i * block, {&pieces[i], 1}, i});
+    std::vector<BlockRequest> requests;
+    for (unsigned i = 0; i < depth; ++i) requests.push_back({access, i * block, {&pieces[i], 1}, i});
+    if (calls == Calls::together) queue().submit_all(requests);
+    for (unsigned i = 0; i < depth && calls == Calls::one_by_one; ++i) queue().submit(requests[i]);
     for (unsigned left = depth; left > 0;) {
       BlockCompletion done[7];
-      const std::size_t count = queue().wait(done);
+      const std::size_t count = calls == Calls::together
+                                    ? queue().wait_for(done, std::min<std::size_t>(left, std::size(done)))
+                                    : queue().wait(done);
       ASSERT_LE(count, left);
       for (std::size_t i = 0; i < count; ++i) {
         EXPECT_EQ(done[i].result, static_cast<std::int64_t>(block));
@@ -261,11 +266,14 @@ TEST_P(BlockConformance, CompletesEveryRequestOfAFullQueueOnce) {
     }
     EXPECT_EQ(seen, std::vector<int>(depth, 1));
   };
-  std::copy(data.begin(), data.end(), memory.data());
-  run_all(Access::write);
-  std::fill_n(memory.data(), depth * block, std::byte{0});
-  run_all(Access::read);
-  EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.data()));
+  for (const Calls calls : {Calls::one_by_one, Calls::together}) {
+    const auto data = pattern(depth * block, calls == Calls::together ? 9 : 10);
+    std::copy(data.begin(), data.end(), memory.data());
+    run_all(Access::write, calls);
+    std::fill_n(memory.data(), depth * block, std::byte{0});
+    run_all(Access::read, calls);
+    EXPECT_TRUE(std::equal(data.begin(), data.end(), memory.data()));
+  }
 }
 
 TEST_P(BlockConformance, LanesReachTheSameBytesFromThreadsOfTheirOwn) {
