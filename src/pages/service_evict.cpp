@@ -124,11 +124,18 @@ bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
     if (step == Pager::Step::none) break;
     fruitless_ = step == Pager::Step::done ? 0 : fruitless_ + 1;
     const Stuck stuck = pager_->take_stuck();
+    if (stuck.pages != 0 && forked_) {
+      lock.unlock();
+      make_unshared(stuck);
+      lock.lock();
+    }
+    if (step == Pager::Step::again) {
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+    }
     // A fault must not wait for a whole batch.
-    lock.unlock();
-    if (stuck.pages != 0 && forked_) make_unshared(stuck);
-    if (step == Pager::Step::again) sched_yield();
-    lock.lock();
+    give_way(lock);
     if (stopping_ || paused_) break;
   }
   return batch.count == parts_of_batch_;
