@@ -2,7 +2,8 @@
 // A ReadRing reads from open files without a thread that waits for each read: io_uring(7), by its system
 // calls alone, because the library that `terrace run` loads shares nothing with the program.
 //
-// One thread at a time uses it. Its memory is shared with the kernel, so a forked child must open another one.
+// One thread at a time uses it. Its memory is shared with the kernel, so a forked child must open another
+// one.
 #pragma once
 
 #include <cstddef>
