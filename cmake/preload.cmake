@@ -7,8 +7,8 @@ endif()
 file(GLOB preload_sources CONFIGURE_DEPENDS src/pages/preload/*.cpp)
 add_library(terrace_run SHARED ${preload_sources}
   src/pages/encrypted_store.cpp src/pages/file_store.cpp src/pages/pager.cpp src/pages/pager_evict.cpp src/pages/pager_fault.cpp
-  src/pages/pager_layout.cpp src/pages/part_table.cpp src/pages/service.cpp src/pages/service_evict.cpp
-  src/pages/service_fault.cpp src/pages/service_fork.cpp src/pages/service_sample.cpp
+  src/pages/pager_layout.cpp src/pages/part_table.cpp src/pages/read_ring.cpp src/pages/service.cpp src/pages/service_evict.cpp
+  src/pages/service_fault.cpp src/pages/service_flight.cpp src/pages/service_fork.cpp src/pages/service_sample.cpp
   src/pages/keeper/stretches.cpp src/pages/slots.cpp src/pages/userfault.cpp
   src/pages/victims.cpp
   src/base/bytes.cpp src/base/scratch_file.cpp src/tiers/direct_io.cpp)

@@ -35,8 +35,11 @@ class EncryptedStore final : public Store {
 
   int read(std::uint64_t offset, std::byte* to, std::size_t bytes) noexcept override {
     if (const int cause = inner_->read(offset, to, bytes)) return cause;
-    each_page(offset, bytes, [&](std::uint64_t page, std::size_t at) { apply(page, to + at, to + at); });
+    decode(offset, to, bytes);
     return 0;
+  }
+  void decode(std::uint64_t offset, std::byte* data, std::size_t bytes) noexcept override {
+    each_page(offset, bytes, [&](std::uint64_t page, std::size_t at) { apply(page, data + at, data + at); });
   }
 
   int write(std::uint64_t offset, std::span<const iovec> from) noexcept override {

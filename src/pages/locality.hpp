@@ -4,8 +4,10 @@
 //
 // It learns from probes. A probe brings one page only; if another page of the same part is wanted within the
 // next few faults, the whole part would have been better. Memory is judged by areas of 64 MiB, because a
-// program's arrays and its tables behave differently. Where whole parts come, every sixteenth fault is a
-// probe, so that a change is noticed. It is plain data without a clock; the pager's lock guards it.
+// program's arrays and its tables behave differently; an area of which little is known yet is judged by what
+// was learned last, anywhere. Where whole parts come, every sixteenth fault is a probe, so that a change is
+// noticed, and every second one until enough is known. It is plain data without a clock; the pager's lock
+// guards it.
 #pragma once
 
 #include <array>
@@ -37,7 +39,10 @@ class Locality {
         probe.part = 0;
       }
     }
-    if (score(part) >= kWorth && faults_ % kProbeEvery != 0) return true;
+    const Area& area = area_of(part);
+    const std::uint8_t score = area.probes < kEnough ? everywhere_.score : area.score;
+    const unsigned every = everywhere_.probes < kEnough ? 2 : kProbeEvery;
+    if (score >= kWorth && faults_ % every != 0) return true;
     // Whatever was in this place is forgotten by now.
     probes_[faults_ % probes_.size()] = {part, faults_};
     return false;
@@ -46,25 +51,28 @@ class Locality {
  private:
   static constexpr unsigned kProbeEvery = 16;
   static constexpr std::uint8_t kWorth = 80;  // of 255: about a third of the probes
-  static constexpr std::uint8_t kUnknown = 160;
+  static constexpr std::uint8_t kEnough = 8;  // probes
 
-  std::uint8_t& score(Address part) { return scores_[(part >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
+  struct Area {
+    std::uint8_t score = 160, probes = 0;
+  };
+  Area& area_of(Address part) { return areas_[(part >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
   void raise(Address part) {
-    std::uint8_t& value = score(part);
-    value = static_cast<std::uint8_t>(value + (255 - value + 7) / 8);
+    for (Area* area : {&area_of(part), &everywhere_}) {
+      area->score = static_cast<std::uint8_t>(area->score + (255 - area->score + 7) / 8);
+      if (area->probes < kEnough) ++area->probes;
+    }
   }
   void lower(Address part) {
-    std::uint8_t& value = score(part);
-    value = static_cast<std::uint8_t>(value - (value + 7) / 8);
-  }
-  static constexpr std::array<std::uint8_t, 64> unknown() {
-    std::array<std::uint8_t, 64> all{};
-    all.fill(kUnknown);
-    return all;
+    for (Area* area : {&area_of(part), &everywhere_}) {
+      area->score = static_cast<std::uint8_t>(area->score - (area->score + 7) / 8);
+      if (area->probes < kEnough) ++area->probes;
+    }
   }
 
   Bringing bringing_;
-  std::array<std::uint8_t, 64> scores_ = unknown();
+  std::array<Area, 64> areas_{};
+  Area everywhere_;
   struct Probe {
     Address part = 0;
     std::uint32_t born = 0;

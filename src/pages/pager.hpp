@@ -66,6 +66,7 @@ struct Fetch {
   bool by_write = false;
   bool wanted_is_filled = false;  ///< the first part has been settled
   bool swept = false;             ///< it goes on where several others ended
+  bool ahead = false;             ///< nobody waits for it: its first part stays out until somebody does
 };
 
 /// Pages that the kernel would not move.
@@ -152,11 +153,20 @@ class Pager {
     fetch,  ///< read what `fetch` names, then call fetched()
     full,   ///< no room: try again after an eviction
     none,   ///< lift: nobody can leave
+    held,   ///< fetched: all but the first part of a fetch ahead is there
   };
 
   Step fault(const Event& event, Fetch& fetch);
   /// Brings a part before somebody touches it. Returns `fetch`, or `none` where that is not possible now.
   Step promote(Address part, Fetch& fetch);
+  /// Begins to fetch what a sweep that has come to `start` will want next. All of it but the first part is
+  /// filled in; a touch of that one tells that the sweep goes on. Returns `fetch`, or `none` where there is
+  /// no such sweep or nothing to fetch.
+  Step read_ahead(Address start, Fetch& fetch);
+  /// Nobody has touched the first part of a fetch ahead: it stays on its slower tier.
+  void forget(Fetch& fetch);
+  /// Returns the address behind the parts of a fetch that has just begun.
+  Address end_of(const Fetch& fetch) const { return table_.address(fetch.parts[0]) + fetch.count * kPart; }
   /// `data` holds the fetched parts one behind the other; `cause` is 0 or the errno of the read. Returns
   /// `fetch` where less is to be read again.
   Step fetched(Fetch& fetch, const std::byte* data, int cause);

@@ -165,6 +165,24 @@ void Pager::begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fe
   reads_.served(start, start + fetch.count * kPart, asked);
 }
 
+Pager::Step Pager::read_ahead(Address start, Fetch& fetch) {
+  const PartId id = table_.find(start);
+  if (!reads_.follows(start) || id == kNoPart || cornered_ || !has_room(kPagesOfPart)) return Step::none;
+  if (!can_read_ahead(id, table_[id].slot)) return Step::none;
+  begin_fetch(id, kAllPages, {Event::Kind::missing, start}, fetch);
+  fetch.ahead = true;
+  return Step::fetch;
+}
+
+void Pager::forget(Fetch& fetch) {
+  for (; fetch.count > 0; --fetch.count) {
+    const PartId id = fetch.parts[fetch.count - 1];
+    table_[id].state = PartState::idle;
+    if (table_[id].empty()) free_slot(table_[id]);
+    at_.control.wake(table_.address(id));
+  }
+}
+
 void Pager::settle_fetched(PartId id, PageMask filled, bool dirty, Arrival::Why why) {
   Part& part = table_[id];
   part.state = PartState::idle;
@@ -180,7 +198,8 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
   if (cause != 0) return lose(fetch, cause);
   // The part that a thread waits for comes first, then those read ahead.
   while (fetch.count > 0) {
-    const std::uint32_t i = fetch.wanted_is_filled ? fetch.count - 1 : 0;
+    if (fetch.ahead && fetch.count == 1) return Step::held;
+    const std::uint32_t i = fetch.wanted_is_filled || fetch.ahead ? fetch.count - 1 : 0;
     const PartId id = fetch.parts[i];
     const Part& part = table_[id];
     // The program may have given pages up meanwhile.
@@ -192,9 +211,9 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
     if (done.again) return Step::again;
     settle_fetched(id, done.pages, dirty, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
     if (i > 0) counts_.read_ahead += count_of(done.pages);
-    if (fetch.wanted_is_filled || fetch.count == 1) --fetch.count;
-    fetch.wanted_is_filled = true;
-    if (fetch.count == 1) break;  // that is the wanted one
+    if (i > 0 || fetch.count == 1) --fetch.count;
+    fetch.wanted_is_filled |= i == 0;
+    if (fetch.wanted_is_filled && fetch.count == 1) break;  // that is the wanted one
   }
   return Step::done;
 }

@@ -96,6 +96,7 @@ Result<void> Service::prepare() {
     sampling_ = std::make_unique<Sampling>(profiling, std::max<std::size_t>(limit_parts / 16, 1));
     victims_->ask_samples([this](Address address) { return sampling_->stretches.hotness(address / kPage); });
   }
+  prepare_flights();
   start_threads();
   return {};
 }
@@ -209,12 +210,16 @@ ServiceStatistics Service::statistics() {
   for (const Thread& thread : threads_) look(thread.busy_with, thread.busy_since_ns);
   for (const Pending& fault : queue_) look(fault.event.address, fault.since_ns);
   for (const Pending& fault : delayed_) look(fault.event.address, fault.since_ns);
+  for (const Flight& flight : flights_) {
+    if (flight.pieces > 0) look(flight.fault.event.address, flight.fault.since_ns);
+  }
   return result;
 }
 
 void Service::each_descriptor(const std::function<void(int)>& visit) const {
   visit(userfault_.descriptor());
   visit(kick_);
+  if (ring_) visit(ring_->descriptor());
   for (const Store* store : store_views_) visit(store->descriptor());
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service runs a pager: threads that answer faults, and one that makes room before it is needed.
 //
-// Of the workers one listens. It answers at once what needs no reading; for a fault that does it passes the
-// ear on to an idle worker and reads on its own, so that nobody waits for a hand-over and the layout's events
-// are always read. With the last worker the fault waits in a queue instead.
+// Of the workers one listens. It answers at once what needs no reading. Where the kernel reads without a
+// thread that waits (read_ring.hpp) it starts a read and listens on, so that faults of several threads
+// overlap and nobody is handed over to. Otherwise it passes the ear on to an idle worker and reads on its
+// own; with the last worker the fault waits in a queue instead.
 //
 // Where it runs inside somebody else's program all of its memory is its own: stacks, tables and buffers are
 // mappings that the program does not know. Its threads take no signals.
@@ -12,6 +13,7 @@
 #include <pthread.h>
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -21,6 +23,7 @@
 #include <vector>
 
 #include "pages/pager.hpp"
+#include "pages/read_ring.hpp"
 #include "pages/userfault.hpp"
 
 namespace terrace::pages {
@@ -37,6 +40,7 @@ struct ServiceOptions {
   bool sample_always = false;
   bool log_faults = false;                ///< for take_faults()
   Bringing bringing = Bringing::learned;  ///< other values are for measurements
+  bool use_ring = true;                   ///< false: as where the kernel has no io_uring
   Ownership ownership = Ownership::ours;
   Userfault::Leaving leaving = Userfault::Leaving::best;
   /// Called about every 10 ms by the evicting thread without the lock; empty: never.
@@ -52,10 +56,11 @@ struct ServiceStatistics {
   std::uint64_t longest_ns = 0;  ///< the longest of them
   std::uint64_t room_waits = 0;  ///< faults that had to wait for an eviction
   std::uint64_t read_bytes = 0, written_bytes = 0;
-  std::uint64_t quick_faults = 0, quick_ns = 0;  ///< those of the waits that took no reading
-  std::uint64_t samples = 0;                     ///< parts that were taken out to see whether they are in use
-  std::uint64_t sampled_hot = 0;                 ///< those that were
-  std::uint64_t sampling_ns = 0;  ///< what that took, the waiting of those who wanted them back included
+  std::uint64_t rescue_ns = 0;    ///< those of the waits that ended with a part that had not left yet
+  std::uint64_t samples = 0;      ///< parts that were taken out to see whether they are in use
+  std::uint64_t sampled_hot = 0;  ///< those that were
+  /// What that took: work, and the waiting of those who wanted them back.
+  std::uint64_t sampling_ns = 0;
   std::uint64_t intervals = 0, stretches = 0;
   double largest_overhead = 0;        ///< the largest share of an interval that it took
   bool cornered = false;              ///< slower tiers are full
@@ -125,6 +130,17 @@ class Service {
     std::uint64_t since_ns = 0;
     bool counted = false;  ///< as one that waited for room
   };
+  /// A fetch whose reads are under way in the ring.
+  struct Flight {
+    Fetch fetch;
+    Pending fault;
+    std::unique_ptr<Reserved<std::byte>> buffer;
+    Address end = 0;      ///< behind what it brings
+    unsigned pieces = 0;  ///< reads that have not ended
+    bool failed = false;
+    bool holds = false;  ///< it has landed and waits for a touch of its first part
+    bool busy = false;   ///< it is in none of the lists of free ones
+  };
   struct Thread {
     pthread_t handle{};
     std::unique_ptr<Reserved<std::byte>> stack, buffer;
@@ -143,23 +159,40 @@ class Service {
   void work(Thread& me);
   bool next_fault(Thread& me, Pending& fault, std::unique_lock<std::mutex>& lock);
   bool listen(Pending& fault, std::unique_lock<std::mutex>& lock);
-  bool answer_or_pass_on(const Pending& fault, Pending& mine);
-  void retry_delayed();
+  void wait_for_news(std::uint64_t last_event_ns, bool delayed);
+  void lock_soon(std::unique_lock<std::mutex>& lock);
+  void give_way(std::unique_lock<std::mutex>& lock);
+  bool answer_or_pass_on(const Pending& fault, Pending& mine, std::unique_lock<std::mutex>& lock);
+  void retry_delayed(std::unique_lock<std::mutex>& lock);
   void let_an_event_be_read(std::unique_lock<std::mutex>& lock);
   void answered(const Pending& fault);
   void serve(Thread& me, const Pending& fault, std::unique_lock<std::mutex>& lock);
   void read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mutex>& lock);
+  Pager::Step fill_in(Fetch& fetch, const std::byte* data, int cause, std::unique_lock<std::mutex>& lock);
   void promote(Thread& me, std::unique_lock<std::mutex>& lock);
   int read(const Fetch& fetch, std::byte* to);
   void tell_loss(const Fetch& fetch, int cause);
   void delay(Pending fault, Pager::Step step);
+
+  // Reads in the ring (service_flight.cpp).
+  void prepare_flights();
+  bool can_take_off(Slot slot);
+  void take_off(const Fetch& fetch, const Pending& fault);
+  void read_on(Address end);
+  bool goes_on(PartId id, const Pending& fault, std::unique_lock<std::mutex>& lock);
+  void stop_holding();
+  void ground(std::uint16_t number);
+  void start_reads(std::uint16_t number);
+  void land(std::unique_lock<std::mutex>& lock);
+  void arrive(std::uint16_t number, std::unique_lock<std::mutex>& lock);
 
   void evict();
   bool needs_room() const;
   bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
   void empty_oldest(std::unique_lock<std::mutex>& lock);
   bool settle(Batch& batch, std::unique_lock<std::mutex>& lock);
-  void write(Batch& batch);
+  std::size_t frames_at_once() const;
+  void write(Batch& batch, std::size_t at_once);
   void write_run(Batch& batch, std::span<const std::uint8_t> frames);
   void demote(std::unique_lock<std::mutex>& lock);
   void room_was_made();
@@ -169,6 +202,8 @@ class Service {
   bool wants_samples() const;
   std::uint64_t nanoseconds_of_a_fault() const;
   void sample(std::unique_lock<std::mutex>& lock);
+  void end_scan(std::unique_lock<std::mutex>& lock);
+  void spend(std::uint64_t nanoseconds);
   void begin_samples();
   void learn_chunks();
   void arm_samples(std::unique_lock<std::mutex>& lock);
@@ -204,6 +239,11 @@ class Service {
   std::deque<Pending> delayed_;     // faults to try again: an event has to be read, or room to be made
   std::deque<Address> promotions_;  // parts to fetch while nobody waits for anything
   std::deque<std::uint16_t> lifted_, free_;  // batches
+  std::unique_ptr<ReadRing> ring_;           // none: workers read
+  std::vector<Flight> flights_;
+  std::vector<std::uint16_t> grounded_;   // flights that are free, the last one used last
+  std::deque<std::uint16_t> held_;        // flights that hold, the oldest first
+  std::atomic<bool> fault_waits_{false};  // the listener wants the lock
   unsigned idle_workers_ = 0;
   bool listening_ = false, stopping_ = false, paused_ = false, evicting_ = false, told_ = false;
   bool promoting_ = false;

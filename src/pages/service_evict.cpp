@@ -124,11 +124,18 @@ bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
     if (step == Pager::Step::none) break;
     fruitless_ = step == Pager::Step::done ? 0 : fruitless_ + 1;
     const Stuck stuck = pager_->take_stuck();
+    if (stuck.pages != 0 && forked_) {
+      lock.unlock();
+      make_unshared(stuck);
+      lock.lock();
+    }
+    if (step == Pager::Step::again) {
+      lock.unlock();
+      sched_yield();
+      lock.lock();
+    }
     // A fault must not wait for a whole batch.
-    lock.unlock();
-    if (stuck.pages != 0 && forked_) make_unshared(stuck);
-    if (step == Pager::Step::again) sched_yield();
-    lock.lock();
+    give_way(lock);
     if (stopping_ || paused_) break;
   }
   return batch.count == parts_of_batch_;
@@ -166,8 +173,9 @@ bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
     batch.zero[i] = batch.mask[i] == kAllPages && is_zero(batch.frame(i), kPart);
   lock.lock();
   pager_->plan(batch);
+  const std::size_t at_once = frames_at_once();
   lock.unlock();
-  write(batch);
+  write(batch, at_once);
   lock.lock();
   bool refused = false;
   for (std::size_t i = 0; i < batch.count; ++i) {
@@ -179,8 +187,15 @@ bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
   return refused;
 }
 
-/// Frames whose slots neighbour each other are written together.
-void Service::write(Batch& batch) {
+/// A read that comes while the disk writes waits for that one request. So requests are small, unless so
+/// little room is left that faults would soon wait for it: large ones are faster.
+std::size_t Service::frames_at_once() const {
+  constexpr std::size_t kFew = (128 << 10) / kPart;
+  return pager_->resident() + reserve_pages_ / 2 > pager_->limit() ? kPartsOfChunk : kFew;
+}
+
+/// Frames whose slots neighbour each other are written together, so many at once.
+void Service::write(Batch& batch, std::size_t at_once) {
   std::array<std::uint8_t, kPartsOfChunk> order{};
   std::size_t count = 0;
   for (std::size_t i = 0; i < batch.count; ++i) {
@@ -194,7 +209,7 @@ void Service::write(Batch& batch) {
   };
   for (std::size_t i = 0; i < count;) {
     std::size_t end = i + 1;
-    while (end < count && follows(order[end - 1], order[end])) ++end;
+    while (end < count && end - i < at_once && follows(order[end - 1], order[end])) ++end;
     write_run(batch, std::span(order).subspan(i, end - i));
     i = end;
   }

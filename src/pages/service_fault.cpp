@@ -18,6 +18,7 @@ namespace terrace::pages {
 namespace {
 
 constexpr std::uint64_t kSpinNs = 150'000;
+constexpr std::uint64_t kTurnNs = 30'000;  // a processor was given away for longer than a look takes
 
 }  // namespace
 
@@ -53,31 +54,69 @@ bool Service::next_fault(Thread& me, Pending& fault, std::unique_lock<std::mutex
 bool Service::listen(Pending& fault, std::unique_lock<std::mutex>& lock) {
   listening_ = true;
   std::uint64_t last_event_ns = now_ns();  // of this listener, who was passed the ear by a fault
-  while (!stopping_) {
+  while (!stopping_ || grounded_.size() + held_.size() < flights_.size()) {
+    if (ring_ && ring_->has_news()) {
+      land(lock);
+      last_event_ns = now_ns();
+    }
     const Event event = userfault_.read();
     if (event.kind != Event::Kind::none) last_event_ns = now_ns();
     if (event.kind == Event::Kind::missing || event.kind == Event::Kind::write) {
-      if (answer_or_pass_on({event, last_event_ns}, fault)) break;
+      if (answer_or_pass_on({event, last_event_ns}, fault, lock)) break;
     } else if (event.kind != Event::Kind::none) {
       take(event);
     } else {
-      const std::size_t waiting = delayed_.size();
-      retry_delayed();
+      bool delayed = !delayed_.empty();
+      retry_delayed(lock);
+      if (ring_ && !ring_->start()) delayed = true;
       // Between attempts others get the lock: they make room, or finish what the attempt waits for.
-      pollfd ready[2] = {{userfault_.descriptor(), POLLIN, 0}, {kick_, POLLIN, 0}};
       lock.unlock();
-      // Where faults come fast, sleeping and being woken would take longer than the wait for the next one.
-      const std::uint64_t until = last_event_ns + kSpinNs;
-      while (waiting == 0 && poll(ready, 2, 0) == 0 && now_ns() < until) sched_yield();
-      if (waiting > 0 || ready[0].revents + ready[1].revents == 0) poll(ready, 2, waiting > 0 ? 1 : -1);
-      std::uint64_t ignored;
-      if (ready[1].revents != 0 && ::read(kick_, &ignored, sizeof ignored) < 0) errno = 0;
-      lock.lock();
+      wait_for_news(last_event_ns, delayed);
+      lock_soon(lock);
     }
   }
   listening_ = false;
   idle_.notify_one();
   return !stopping_;
+}
+
+// Where faults come fast, or a read is about to end, sleeping and being woken would take longer than the
+// wait: a processor that has gone to sleep needs tens of microseconds. So the listener looks for a while, and
+// stops as soon as somebody else has a use for the processor.
+void Service::wait_for_news(std::uint64_t last_event_ns, bool delayed) {
+  pollfd ready[3] = {{userfault_.descriptor(), POLLIN, 0}, {kick_, POLLIN, 0}, {-1, POLLIN, 0}};
+  if (ring_) ready[2].fd = ring_->descriptor();
+  const auto has_news = [&] { return (ring_ && ring_->has_news()) || poll(ready, 2, 0) > 0; };
+  const std::uint64_t until = last_event_ns + kSpinNs;
+  bool news = false;
+  for (std::uint64_t before = now_ns(); !delayed && !(news = has_news()) && before < until;) {
+    sched_yield();
+    const std::uint64_t after = now_ns();
+    if (after - before > kTurnNs) break;
+    before = after;
+  }
+  if (!news) poll(ready, 3, delayed ? 1 : -1);
+  std::uint64_t ignored;
+  if (ready[1].revents != 0 && ::read(kick_, &ignored, sizeof ignored) < 0) errno = 0;
+}
+
+/// Others hold the lock for a few microseconds at a time: sleeping for it would take longer.
+void Service::lock_soon(std::unique_lock<std::mutex>& lock) {
+  constexpr int kTries = 400;
+  fault_waits_ = true;
+  for (int i = 0; i < kTries && !lock.try_lock(); ++i) __builtin_ia32_pause();
+  if (!lock.owns_lock()) lock.lock();
+  fault_waits_ = false;
+}
+
+/// Whoever works on many parts lets a fault pass between two of them, and a thread of the program that was
+/// just given its page have the processor.
+void Service::give_way(std::unique_lock<std::mutex>& lock) {
+  constexpr int kTries = 400;
+  lock.unlock();
+  sched_yield();
+  for (int i = 0; i < kTries && fault_waits_; ++i) __builtin_ia32_pause();
+  lock.lock();
 }
 
 /// The memory under management changed.
@@ -95,22 +134,26 @@ void Service::note_gone(const Event& event) {
 }
 
 /// Returns true where this worker is to serve the fault itself.
-bool Service::answer_or_pass_on(const Pending& fault, Pending& mine) {
+bool Service::answer_or_pass_on(const Pending& fault, Pending& mine, std::unique_lock<std::mutex>& lock) {
   Fetch fetch;
   const PartId id = table_.find(fault.event.address);
+  if (id != kNoPart && table_[id].state == PartState::fetching && goes_on(id, fault, lock)) return false;
   const bool reads = id != kNoPart && table_[id].state == PartState::idle &&
                      fault.event.kind == Event::Kind::missing &&
                      (table_[id].stored & ~table_[id].present & page_bit(fault.event.address)) != 0;
-  if (reads && idle_workers_ > 0) return mine = fault, true;
-  if (reads) {
+  const bool flies = reads && can_take_off(table_[id].slot);
+  if (reads && !flies && idle_workers_ > 0) return mine = fault, true;
+  if (reads && !flies) {
     queue_.push_back(fault);
     return false;
   }
+  const std::uint64_t rescues = pager_->counts().rescues;
   const Pager::Step step = pager_->fault(fault.event, fetch);
-  if (step == Pager::Step::done) {
+  if (step == Pager::Step::fetch) {
+    take_off(fetch, fault);
+  } else if (step == Pager::Step::done) {
     answered(fault);
-    ++totals_.quick_faults;
-    totals_.quick_ns += now_ns() - fault.since_ns;
+    if (pager_->counts().rescues > rescues) totals_.rescue_ns += now_ns() - fault.since_ns;
   } else {
     delay(fault, step);
   }
@@ -123,12 +166,12 @@ void Service::delay(Pending fault, Pager::Step step) {
   delayed_.push_back(fault);
 }
 
-void Service::retry_delayed() {
+void Service::retry_delayed(std::unique_lock<std::mutex>& lock) {
   for (std::size_t i = delayed_.size(); i > 0; --i) {
     const Pending fault = delayed_.front();
     delayed_.pop_front();
     Pending mine;
-    if (answer_or_pass_on(fault, mine)) {
+    if (answer_or_pass_on(fault, mine, lock)) {
       queue_.push_back(mine);
       idle_.notify_one();
     }
@@ -158,6 +201,8 @@ void Service::let_an_event_be_read(std::unique_lock<std::mutex>& lock) {
 
 void Service::serve(Thread& me, const Pending& fault, std::unique_lock<std::mutex>& lock) {
   Fetch fetch;
+  const PartId id = table_.find(fault.event.address);
+  if (id != kNoPart && table_[id].state == PartState::fetching && goes_on(id, fault, lock)) return;
   Pager::Step step = pager_->fault(fault.event, fetch);
   if (needs_room()) room_.notify_one();
   if (step == Pager::Step::full || step == Pager::Step::again) {
@@ -173,16 +218,22 @@ void Service::serve(Thread& me, const Pending& fault, std::unique_lock<std::mute
 }
 
 void Service::read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mutex>& lock) {
-  Pager::Step step = Pager::Step::fetch;
-  while (step == Pager::Step::fetch) {
+  int cause = 0;
+  do {
     lock.unlock();
-    const int cause = read(fetch, me.buffer->data());
+    cause = read(fetch, me.buffer->data());
     lock.lock();
-    totals_.read_bytes += fetch.pages == kAllPages ? fetch.count * kPart : count_of(fetch.pages) * kPage;
-    if (cause != 0 && fetch.count == 1) tell_loss(fetch, cause);
-    while ((step = pager_->fetched(fetch, me.buffer->data(), cause)) == Pager::Step::again)
-      let_an_event_be_read(lock);
-  }
+  } while (fill_in(fetch, me.buffer->data(), cause, lock) == Pager::Step::fetch);
+}
+
+/// Gives the program what a read brought.
+Pager::Step Service::fill_in(Fetch& fetch, const std::byte* data, int cause,
+                             std::unique_lock<std::mutex>& lock) {
+  totals_.read_bytes += fetch.pages == kAllPages ? fetch.count * kPart : count_of(fetch.pages) * kPage;
+  if (cause != 0 && fetch.count == 1) tell_loss(fetch, cause);
+  Pager::Step step = Pager::Step::again;
+  while ((step = pager_->fetched(fetch, data, cause)) == Pager::Step::again) let_an_event_be_read(lock);
+  return step;
 }
 
 void Service::promote(Thread& me, std::unique_lock<std::mutex>& lock) {

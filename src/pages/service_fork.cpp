@@ -43,6 +43,7 @@ Result<void> Service::reopen_in_child() {
   new (&promotions_) std::deque<Address>;
   new (&loss_) std::string;
   idle_workers_ = 0;
+  fault_waits_ = false;
   gone_count_ = 0;
   listening_ = stopping_ = paused_ = evicting_ = told_ = promoting_ = false;
   totals_ = {};
@@ -53,6 +54,7 @@ Result<void> Service::reopen_in_child() {
     return Error{ErrorCode::unsupported, "userfaultfd refused memory in a child"};
   close(kick_);
   kick_ = out_of_the_way(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  prepare_flights();
   for (SlotTable* slots : slot_views_) slots->close();
   pager_->go_on_in_child();
   return {};

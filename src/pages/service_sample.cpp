@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <iterator>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "pages/clock.hpp"
@@ -34,43 +35,58 @@ bool Service::wants_samples() const {
 /// the way into the kernel and back.
 std::uint64_t Service::nanoseconds_of_a_fault() const {
   constexpr std::uint64_t kTrap = 10'000;
-  return kTrap + (totals_.quick_faults > 0 ? totals_.quick_ns / totals_.quick_faults : kTrap);
+  const std::uint64_t rescues = pager_->counts().rescues;
+  return kTrap + (rescues > 0 ? totals_.rescue_ns / rescues : kTrap);
 }
 
-/// One step where it is time for one.
+/// One step where it is time for one. Its price is this thread's work and the waiting of others; that it
+/// waits for its turn itself costs nobody anything.
 void Service::sample(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t now = now_ns();
   Sampling& mine = *sampling_;
   if (now < mine.next_ns) return;
   evicting_ = true;
-  const std::uint64_t hot_before = totals_.sampled_hot;
   mine.next_ns = now + static_cast<std::uint64_t>(mine.options.interval_seconds * 1e9 / mine.options.scans);
-  if (mine.armed) {
-    check_samples();
-    return_samples(lock);
-    release_samples(lock);
-    if (++mine.scans_done == mine.options.scans) end_samples();
-  }
   try {
+    if (mine.armed) end_scan(lock);
     if (mine.scans_done == 0) begin_samples();
     arm_samples(lock);
   } catch (const std::bad_alloc&) {
     mine.next_ns = ~std::uint64_t{0};  // samples are not worth a program's end
   }
-  const std::uint64_t spent = now_ns() - now + (totals_.sampled_hot - hot_before) * nanoseconds_of_a_fault();
-  totals_.sampling_ns += spent;
-  mine.spent_ns += spent;
   evicting_ = false;
   quiet_.notify_all();
 }
 
+void Service::end_scan(std::unique_lock<std::mutex>& lock) {
+  Sampling& mine = *sampling_;
+  const std::uint64_t hot_before = totals_.sampled_hot, work_before = own_work_ns();
+  check_samples();
+  return_samples(lock);
+  release_samples(lock);
+  const std::uint64_t waited = (totals_.sampled_hot - hot_before) * nanoseconds_of_a_fault();
+  const std::uint64_t spent = mine.arming_ns + own_work_ns() - work_before + waited;
+  totals_.sampling_ns += spent;
+  mine.allowance.scanned(mine.lifted.size(), static_cast<double>(spent) * 1e-9);
+  if (++mine.scans_done == mine.options.scans) end_samples();
+}
+
+void Service::spend(std::uint64_t nanoseconds) {
+  totals_.sampling_ns += nanoseconds;
+  sampling_->allowance.spend(static_cast<double>(nanoseconds) * 1e-9);
+}
+
 void Service::begin_samples() {
+  const std::uint64_t work_before = own_work_ns();
+  Sampling& mine = *sampling_;
+  mine.allowance.begin_interval();
+  mine.stretches.set_limit(std::min(mine.allowance.samples_of_interval(), mine.most));
   learn_chunks();
-  sampling_->stretches.begin_interval();
-  sampling_->spent_ns = 0;
-  sampling_->lifted.reserve(sampling_->most);
-  sampling_->absent.reserve(2 * sampling_->most);
-  sampling_->batches.reserve(sampling_->most);
+  mine.stretches.begin_interval();
+  mine.lifted.reserve(mine.most);
+  mine.absent.reserve(2 * mine.most);
+  mine.batches.reserve(mine.most);
+  spend(own_work_ns() - work_before);
 }
 
 /// Memory that came or went since the last interval.
@@ -100,9 +116,12 @@ void Service::learn_chunks() {
 
 void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
   Sampling& mine = *sampling_;
+  const std::uint64_t work_before = own_work_ns();
+  const std::size_t affordable = mine.allowance.samples_of_scan();
   mine.absent.clear();
   mine.lifted.clear();
   mine.armed = true;
+  mine.arming_ns = 0;
   for (const Stretch& stretch : mine.stretches.all()) {
     for (const Sample& sample : stretch.samples) {
       const PartId id = table_.find(sample.page * kPage);
@@ -111,6 +130,8 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
         if (is_absent && mine.absent.size() < mine.absent.capacity()) mine.absent.push_back(sample.page);
         continue;
       }
+      if (mine.lifted.size() >= affordable) continue;
+      if (!mine.allowance.may_go_on(static_cast<double>(mine.arming_ns) * 1e-9)) continue;
       if (mine.batches.empty() || batches_[mine.batches.back()].count == kPartsOfChunk) {
         if (free_.size() <= kFreeBatches) return;
         mine.batches.push_back(free_.front());
@@ -119,9 +140,9 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
       if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) mine.lifted.push_back(id);
       pager_->take_stuck();
       ++totals_.samples;
+      mine.arming_ns = own_work_ns() - work_before;
       // A fault must not wait for all samples.
-      lock.unlock();
-      lock.lock();
+      give_way(lock);
       if (stopping_ || paused_) return;
     }
   }
@@ -131,12 +152,13 @@ void Service::check_samples() {
   Sampling& mine = *sampling_;
   std::sort(mine.absent.begin(), mine.absent.end());
   std::sort(mine.lifted.begin(), mine.lifted.end());
-  mine.asked += mine.stretches.scan([&](std::uint64_t page) {
+  mine.stretches.scan([&](std::uint64_t page) -> std::optional<bool> {
     const PartId id = table_.find(page * kPage);
-    if (!pager_->can_be_sampled(id)) return false;  // it is in its frame still, or has left
-    const bool came_back = std::binary_search(mine.lifted.begin(), mine.lifted.end(), id);
-    totals_.sampled_hot += came_back;
-    return came_back || std::binary_search(mine.absent.begin(), mine.absent.end(), page);
+    const bool lifted = std::binary_search(mine.lifted.begin(), mine.lifted.end(), id);
+    if (!lifted && !std::binary_search(mine.absent.begin(), mine.absent.end(), page)) return std::nullopt;
+    const bool is_back = pager_->can_be_sampled(id);  // or it is in its frame still, or has left
+    totals_.sampled_hot += lifted && is_back;
+    return is_back;
   });
 }
 
@@ -168,6 +190,7 @@ void Service::release_samples(std::unique_lock<std::mutex>& lock) {
 }
 
 void Service::end_samples() {
+  const std::uint64_t work_before = own_work_ns();
   Sampling& mine = *sampling_;
   mine.stretches.end_interval();
   promote_hot();
@@ -175,15 +198,8 @@ void Service::end_samples() {
   mine.armed = false;
   ++totals_.intervals;
   totals_.stretches = mine.stretches.all().size();
-  const double share = static_cast<double>(mine.spent_ns) * 1e-9 / mine.options.interval_seconds;
-  totals_.largest_overhead = std::max(totals_.largest_overhead, share);
-  // What a scan of one sample took, as a moving average, decides how many there may be (002 eq. 8.1).
-  if (mine.asked > 0) {
-    const double each = static_cast<double>(mine.spent_ns) * 1e-9 / static_cast<double>(mine.asked);
-    mine.options.seconds_of_a_scan = 0.5 * each + 0.5 * mine.options.seconds_of_a_scan;
-    mine.stretches.set_limit(std::min(affordable_samples(mine.options), mine.most));
-  }
-  mine.asked = 0;
+  spend(own_work_ns() - work_before);
+  totals_.largest_overhead = std::max(totals_.largest_overhead, mine.allowance.share());
 }
 
 /// Hot memory that is on a slower tier is fetched before somebody waits for it, the hottest first: straight

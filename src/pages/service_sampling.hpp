@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "pages/keeper/allowance.hpp"
 #include "pages/keeper/stretches.hpp"
 #include "pages/service.hpp"
 
@@ -13,12 +14,13 @@ namespace terrace::pages {
 
 struct Service::Sampling {
   Sampling(const ProfilingOptions& wanted, std::size_t most_samples)
-      : options(wanted), most(most_samples), stretches(wanted) {
-    stretches.set_limit(std::min(affordable_samples(wanted), most));
+      : options(wanted), most(most_samples), allowance(wanted), stretches(wanted) {
+    stretches.set_limit(std::min(allowance.samples_of_interval(), most));
   }
 
   ProfilingOptions options;
   std::size_t most;  ///< samples at a time: their frames are fast memory
+  Allowance allowance;
   Stretches stretches;
   std::vector<Address> chunks;         ///< those that the stretches tile
   std::vector<std::uint16_t> batches;  ///< that hold samples
@@ -26,8 +28,8 @@ struct Service::Sampling {
   std::vector<std::uint64_t> absent;   ///< pages of samples that were on a slower tier then, in order
   unsigned scans_done = 0;
   bool armed = false;
-  std::uint64_t next_ns = 0, spent_ns = 0;
-  std::size_t asked = 0;  ///< samples of this interval's scans
+  std::uint64_t next_ns = 0;
+  std::uint64_t arming_ns = 0;  ///< what it took to take this scan's samples out
 };
 
 }  // namespace terrace::pages

@@ -31,8 +31,10 @@ class Store {
   /// Each returns 0 or an errno.
   virtual int read(std::uint64_t offset, std::byte* to, std::size_t bytes) noexcept = 0;
   virtual int write(std::uint64_t offset, std::span<const iovec> from) noexcept = 0;
-  /// The open file that it uses, or -1.
+  /// The open file that it uses, or -1. Others may read from it at the same offsets instead of calling
+  /// read(), and then call decode() on what they got.
   virtual int descriptor() const noexcept { return -1; }
+  virtual void decode(std::uint64_t, std::byte*, std::size_t) noexcept {}
   /// Opens another store of the same kind for a forked child, which shares this one with its parent and must
   /// not write to it; nothing where there can be none.
   virtual std::unique_ptr<Store> for_a_child() const { return nullptr; }

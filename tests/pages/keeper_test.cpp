@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "pages/keeper/allowance.hpp"
 #include "pages/keeper/placement.hpp"
 #include "pages/keeper/stretches.hpp"
 
@@ -69,6 +70,73 @@ TEST(Stretches, AffordWhatTheConstraintAllows) {
   EXPECT_EQ(affordable_samples(options), 1666U);  // 10 s x 5% / (100 us x 3), 002 eq. 8.1
   options.overhead = 0.01;
   EXPECT_EQ(affordable_samples(options), 333U);
+}
+
+/// Work is counted here, not measured: a sample costs what the test says, half of it when it is taken.
+double work_of_interval(Allowance& allowance, SplitMix& random, double least, double most, double* used) {
+  allowance.begin_interval();
+  for (int scan = 0; scan < 3; ++scan) {
+    const double price = least + (most - least) * static_cast<double>(random.below(1000)) / 1000;
+    const std::size_t affordable = allowance.samples_of_scan();
+    std::size_t samples = 0;
+    while (samples < affordable && allowance.may_go_on(static_cast<double>(samples) * price / 2)) ++samples;
+    allowance.scanned(samples, static_cast<double>(samples) * price);
+  }
+  if (used != nullptr) *used += allowance.share();
+  return allowance.share();
+}
+
+TEST(Allowance, IsKeptWhateverASampleCosts) {
+  ProfilingOptions options;
+  options.interval_seconds = 1;
+  options.overhead = 0.05;
+  options.seconds_of_a_scan = 30e-6;
+  SplitMix random(1);
+  for (const auto& [least, most] :
+       {std::pair{10e-6, 10e-6}, {200e-6, 200e-6}, {5e-6, 60e-6}, {1e-6, 900e-6}}) {
+    Allowance allowance(options);
+    double sum = 0;
+    for (int interval = 0; interval < 200; ++interval) {
+      ASSERT_LE(work_of_interval(allowance, random, least, most, &sum), 0.05)
+          << "interval " << interval << ", samples of " << least << " to " << most << " s";
+    }
+    if (least == most) {
+      EXPECT_GT(sum / 200, 0.03) << "an allowance is there to be used";
+    }
+  }
+}
+
+TEST(Allowance, WhatWasSpentTooMuchIsSavedAfterwards) {
+  ProfilingOptions options;
+  options.interval_seconds = 1;
+  Allowance allowance(options);
+  allowance.begin_interval();
+  allowance.spend(0.14);  // a pause that nobody could foresee
+  EXPECT_EQ(allowance.samples_of_scan(), 0U);
+  double all = allowance.share();
+  for (int i = 0; i < 3; ++i) {
+    allowance.begin_interval();
+    const std::size_t samples = allowance.samples_of_scan();
+    allowance.scanned(samples, static_cast<double>(samples) * options.seconds_of_a_scan);
+    all += allowance.share();
+  }
+  EXPECT_LE(all, 4 * 0.05);
+  EXPECT_GT(allowance.samples_of_scan(), 0U) << "it is paid back";
+}
+
+TEST(Stretches, WhatWasNotAskedIsNotTakenForCold) {
+  Stretches stretches(affording(8));
+  stretches.add(0, 8 * Stretches::kInitialPages, 0);
+  stretches.begin_interval();
+  for (int scan = 0; scan < 3; ++scan) {
+    stretches.scan([&](std::uint64_t page) -> std::optional<bool> {
+      if (page < 4 * Stretches::kInitialPages || scan > 0) return std::nullopt;
+      return true;
+    });
+  }
+  stretches.end_interval();
+  EXPECT_EQ(stretches.hotness(0), 0) << "nothing is known of it";
+  EXPECT_EQ(stretches.hotness(7 * Stretches::kInitialPages), 0.5) << "one scan of three stands for all";
 }
 
 TEST(Stretches, FindAKnownHotSet) {

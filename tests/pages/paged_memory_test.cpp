@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/random.hpp"
+#include "pages/file_store.hpp"
 #include "pages/geometry.hpp"
 #include "pages/service.hpp"
 #include "support/long_tests.hpp"
@@ -129,6 +130,47 @@ TEST(PagedMemory, ReadsAheadInASweep) {
   const PagedMemoryStatistics done = memory.statistics();
   EXPECT_GT(done.read_ahead.count, done.read.count / 4);
   EXPECT_GT(done.left_clean.count, 0U) << "what was only read leaves without being written";
+}
+
+/// Sweeps that go on, that stop in the middle, and that two threads make at once, between random accesses.
+void sweep(std::span<std::byte> memory) {
+  const auto value = [](std::size_t at) { return static_cast<std::byte>(at / kPage * 7 + 1); };
+  const auto read = [&](std::size_t from, std::size_t to) {
+    for (std::size_t at = from; at < to; at += 512) ASSERT_EQ(memory[at], value(at)) << at;
+  };
+  for (std::size_t at = 0; at < memory.size(); at += 512) memory[at] = value(at);
+  read(0, memory.size());
+  read(0, memory.size() / 3);
+  read(memory.size() / 2, memory.size() / 4 * 3);
+  std::thread other([&] { read(memory.size() / 2, memory.size()); });
+  read(0, memory.size() / 2);
+  other.join();
+  SplitMix random(8);
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t at = random.below(memory.size() / 512) * 512;
+    ASSERT_EQ(memory[at], value(at)) << at;
+  }
+}
+
+TEST(PagedMemory, AFileIsReadWithAndWithoutARing) {
+  NEEDS_USERFAULT();
+  for (const bool ring : {true, false}) {
+    const TemporaryFolder folder;
+    std::vector<std::unique_ptr<pages::Store>> stores;
+    stores.push_back(pages::open_file_store({"a file", folder.path(), 128_MiB, true}).value());
+    pages::ServiceOptions wanted;
+    wanted.fast_bytes = 12 << 20;
+    wanted.most_bytes = 64 << 20;
+    wanted.use_ring = ring;
+    const Mapping memory = map_anonymous(48_MiB, "a test's memory");
+    const auto service = pages::Service::start(std::move(stores), wanted).value();
+    ASSERT_EQ(service->manage(reinterpret_cast<pages::Address>(memory.data()), memory.size()), 0);
+    sweep(memory.bytes());
+    stress(memory.bytes(), 7, few_or_all(400, 40000));
+    EXPECT_GT(service->statistics().counts.read_ahead, 1000U);
+    EXPECT_EQ(service->check_records(), "");
+    EXPECT_EQ(service->statistics().overdue_address, 0U);
+  }
 }
 
 TEST(PagedMemory, ZerosAreNeverWritten) {

@@ -5,9 +5,11 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -391,6 +393,27 @@ inline int numbering_program() {
   return 0;
 }
 
+/// Its disk fails: another file takes the place of every open one on a disk that has no name any more, and
+/// answers with EIO wherever no memory is mapped. Then memory that has left is read.
+inline int spoiling_program() {
+  constexpr std::size_t kBytes = std::size_t{32} << 20;
+  auto* const bytes = static_cast<unsigned char*>(std::malloc(kBytes));
+  for (std::size_t i = 0; i < kBytes; i += 64) bytes[i] = 1;
+  const int broken = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+  for (int descriptor = 0; descriptor < 1024; ++descriptor) {
+    const std::string link = "/proc/self/fd/" + std::to_string(descriptor);
+    char target[512];
+    const ssize_t length = readlink(link.c_str(), target, sizeof target);
+    const std::string file(target, static_cast<std::size_t>(std::max<ssize_t>(length, 0)));
+    if (file.find("(deleted)") == file.npos || file.starts_with("/memfd:")) continue;
+    if (syscall(SYS_dup3, broken, descriptor, O_CLOEXEC) < 0) std::perror("dup3");
+  }
+  int wrong = 0;
+  for (std::size_t i = 0; i < kBytes; i += 64) wrong += static_cast<volatile unsigned char*>(bytes)[i] != 1;
+  std::printf("nothing was lost, wrong: %d\n", wrong);
+  return 0;
+}
+
 /// `NAME`, `calls:SEED:OPERATIONS` or `forking:FORKS`.
 inline int run_program(const std::string& what) {
   if (what == "fork") return fork_program();
@@ -400,6 +423,7 @@ inline int run_program(const std::string& what) {
   if (what == "arenas") return arena_program();
   if (what == "reusing") return reusing_program();
   if (what == "numbering") return numbering_program();
+  if (what == "spoiling") return spoiling_program();
   if (what == "exit7") return 7;
   if (what.starts_with("forking:")) return forking_program(std::stoi(what.substr(8)));
   const std::size_t colon = what.find(':', 6);

@@ -3,6 +3,9 @@
 #include "run_programs.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -156,6 +159,55 @@ TEST_F(Run, EncryptsRecordsAndUsesTwoTiers) {
   EXPECT_NE(replayed.out.find("first-touch"), std::string::npos) << replayed.out;
 }
 
+TEST_F(Run, ADiskThatLosesPagesEndsTheProgramAndIsNamed) {
+  const ChildOutcome ours = run(under("12MiB", itself("spoiling")));
+  EXPECT_EQ(ours.out, "");
+  EXPECT_EQ(ours.code, 128 + SIGBUS) << ours.err;
+  const std::string folder = folder_.path().native();
+  for (const std::string& word :
+       {"file:" + folder, "path " + folder, std::string("at offset "), std::string("(Input/output error)")})
+    EXPECT_NE(ours.err.find(word), std::string::npos) << ours.err;
+}
+
+/// Runs the command as the user nobody. The shell line before it is run as root in a mount namespace of its
+/// own, so that nothing of the system is changed.
+ChildOutcome run_as_nobody(const std::string& before, const std::vector<std::string>& command) {
+  std::vector<std::string> all{"unshare",
+                               "-m",
+                               "/bin/sh",
+                               "-c",
+                               before + "; exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$@\"",
+                               "sh"};
+  all.insert(all.end(), command.begin(), command.end());
+  return run(all);
+}
+
+TEST_F(Run, AnOrdinaryUserIsServedOrToldWhatToAllow) {
+  if (geteuid() != 0 || run_as_nobody("true", {"test", "-x", TERRACE_PROGRAM}).code != 0)
+    GTEST_SKIP() << "nobody cannot run the program here";
+  const std::vector<std::string> plain{TERRACE_PROGRAM, "run", "--fast",    "64MiB", "--slow",
+                                       "/tmp",          "--",  "/bin/echo", "served"};
+  std::ifstream setting("/proc/sys/vm/unprivileged_userfaultfd");
+  int allowed = 0;
+  setting >> allowed;
+  if (allowed == 0) {
+    const ChildOutcome refused = run_as_nobody("true", plain);
+    EXPECT_EQ(refused.code, 2) << refused.err;
+    EXPECT_NE(refused.err.find("sysctl vm.unprivileged_userfaultfd=1"), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("/dev/userfaultfd"), std::string::npos) << refused.err;
+  }
+  // A device file that everybody may open, seen by this one command only.
+  const std::string device = folder_ / "userfaultfd";
+  const ChildOutcome served =
+      run_as_nobody("mount -t tmpfs -o mode=755 none " + folder_.path().native() + " && mknod -m 666 " +
+                        device + " c 10 $((0x$(stat -c %T /dev/userfaultfd))) && mount --bind " + device +
+                        " /dev/userfaultfd || exit 77",
+                    plain);
+  if (served.code == 77) GTEST_SKIP() << served.err;
+  EXPECT_EQ(served.code, 0) << served.err;
+  EXPECT_EQ(served.out, "served\n");
+}
+
 TEST_F(Run, RefusesWhatItCannotRunWithASentence) {
   const auto sentence = [&](std::vector<std::string> command) {
     const ChildOutcome outcome = run(std::move(command));
@@ -170,6 +222,12 @@ TEST_F(Run, RefusesWhatItCannotRunWithASentence) {
             std::string::npos);
   if (std::filesystem::exists("/usr/sbin/ldconfig")) {
     EXPECT_NE(sentence(under("12MiB", {"/usr/sbin/ldconfig"})).find("statically"), std::string::npos);
+  }
+  // A program of somebody else that runs with his rights.
+  const std::string gaining = folder_ / "gaining";
+  std::filesystem::copy_file("/bin/true", gaining);
+  if (geteuid() == 0 && chown(gaining.c_str(), 65534, 65534) == 0 && chmod(gaining.c_str(), 04755) == 0) {
+    EXPECT_NE(sentence(under("12MiB", {gaining})).find("gains rights"), std::string::npos);
   }
 }
 

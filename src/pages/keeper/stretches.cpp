@@ -105,7 +105,7 @@ void Stretches::begin_interval() {
     for (std::size_t n = 0; n < drawn; ++n) {
       // One sample in each of equal pieces, so that two never are the same page.
       const std::uint64_t from = stretch.pages * n / drawn, to = stretch.pages * (n + 1) / drawn;
-      stretch.samples.push_back({stretch.first + from + random_.below(to - from), 0});
+      stretch.samples.push_back({stretch.first + from + random_.below(to - from)});
     }
     left -= drawn;
     turn_ = start + i + 1;
@@ -119,18 +119,31 @@ double Stretches::hotness(std::uint64_t page) const {
   return std::prev(after)->weighted / scans_;
 }
 
-std::size_t Stretches::scan(const std::function<bool(std::uint64_t)>& referenced) {
+std::size_t Stretches::scan(const std::function<std::optional<bool>(std::uint64_t)>& referenced) {
   std::size_t asked = 0;
   for (Stretch& stretch : stretches_) {
     for (Sample& sample : stretch.samples) {
-      sample.seen += referenced(sample.page);
+      const std::optional<bool> answer = referenced(sample.page);
+      if (!answer) continue;
+      sample.seen += *answer;
+      ++sample.asked;
       ++asked;
     }
   }
   return asked;
 }
 
+/// A sample that some scans could not ask counts as if those had found it as the others did.
+void Stretches::settle_samples() {
+  for (Stretch& stretch : stretches_) {
+    std::erase_if(stretch.samples, [](const Sample& sample) { return sample.asked == 0; });
+    for (Sample& sample : stretch.samples)
+      sample.seen = (2 * sample.seen * scans_ + sample.asked) / (2 * sample.asked);
+  }
+}
+
 void Stretches::end_interval() {
+  settle_samples();
   measure();
   if (!keeps_size_) {
     split();

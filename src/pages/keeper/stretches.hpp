@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "base/random.hpp"
@@ -34,7 +35,8 @@ std::size_t affordable_samples(const ProfilingOptions& options);
 
 struct Sample {
   std::uint64_t page = 0;
-  unsigned seen = 0;  ///< scans of this interval that found it referenced
+  unsigned seen = 0;   ///< scans of this interval that found it referenced
+  unsigned asked = 0;  ///< scans that could ask
 };
 
 struct Stretch {
@@ -72,8 +74,9 @@ class Stretches {
 
   /// Draws the samples of an interval.
   void begin_interval();
-  /// One scan: asks of each sample whether it was referenced since the last one. Returns how many were asked.
-  std::size_t scan(const std::function<bool(std::uint64_t page)>& referenced);
+  /// One scan: asks of each sample whether it was referenced since the last one; nothing where that is not
+  /// known. Returns how many are known.
+  std::size_t scan(const std::function<std::optional<bool>(std::uint64_t page)>& referenced);
   /// Updates hotness, splits, merges, and hands out samples.
   void end_interval();
 
@@ -86,6 +89,7 @@ class Stretches {
   double split_threshold() const { return 2.0 / 3 * scans_; }
 
  private:
+  void settle_samples();
   void measure();
   void split();
   void merge();

@@ -162,59 +162,58 @@ unsigned next_with_room(const BlockPlacement& placement, unsigned tier) {
   return tier;
 }
 
-/// Intel's Memory-tiering: hint faults, promotion one tier at a time, demotion of the least recently used.
-class MemoryTiering final : public ReplayPolicy {
+/// What Memory-tiering and AutoTiering share: blocks that hint faults found touched, the hottest first, are
+/// offered for promotion.
+class PromotesTouched : public ReplayPolicy {
  public:
-  explicit MemoryTiering(std::uint32_t blocks) : counts_(blocks) {}
-  void decide(ReplayWindow& window) override {
+  explicit PromotesTouched(std::uint32_t blocks) : counts_(blocks) {}
+  void decide(ReplayWindow& window) final {
     counts_.age();
     const auto found = faults_.look(window);
     for (const auto& each : found) counts_.add(each.block, each.touched);
     std::uint32_t left = promoted_blocks(window);
     for (const auto& each : found) {
-      const unsigned tier = window.placement().tier(each.block);
       if (left == 0 || each.touched < 0.5) return;
-      if (tier == 0) continue;
-      const unsigned down = next_with_room(window.placement(), tier - 1);
-      if (down == tier - 1 ||
-          !counts_.make_room(window, tier - 1, down, counts_[each.block], Copying::synchronous))
-        continue;
-      left -= window.move(each.block, tier - 1, Copying::synchronous);
+      left -= promote(window, each.block);
     }
   }
 
+ protected:
+  /// Moves the block up if somebody colder makes room for it. Returns whether it did.
+  virtual bool promote(ReplayWindow& window, std::uint32_t block) = 0;
+  Counts counts_;
+
  private:
   HintFaults faults_;
-  Counts counts_;
+};
+
+/// Intel's Memory-tiering: promotion one tier at a time, demotion of the least recently used.
+class MemoryTiering final : public PromotesTouched {
+  using PromotesTouched::PromotesTouched;
+  bool promote(ReplayWindow& window, std::uint32_t block) override {
+    const unsigned tier = window.placement().tier(block);
+    if (tier == 0) return false;
+    const unsigned down = next_with_room(window.placement(), tier - 1);
+    return down != tier - 1 &&
+           counts_.make_room(window, tier - 1, down, counts_[block], Copying::synchronous) &&
+           window.move(block, tier - 1, Copying::synchronous);
+  }
 };
 
 /// AutoTiering with opportunistic promotion and background demotion: touched pages go to the best tier with
 /// room; a page of the fastest tier that was not seen touched of late makes it.
-class AutoTiering final : public ReplayPolicy {
- public:
-  explicit AutoTiering(std::uint32_t blocks) : counts_(blocks) {}
-  void decide(ReplayWindow& window) override {
-    counts_.age();
-    const auto found = faults_.look(window);
-    for (const auto& each : found) counts_.add(each.block, each.touched);
-    std::uint32_t left = promoted_blocks(window);
-    for (const auto& each : found) {
-      const unsigned tier = window.placement().tier(each.block);
-      if (left == 0 || each.touched < 0.5) return;
-      for (unsigned to = 0; to < tier; ++to) {
-        const unsigned down = next_with_room(window.placement(), to);
-        if (down != to && !counts_.make_room(window, to, down, counts_[each.block] / 2, Copying::synchronous))
-          continue;
-        if (!window.move(each.block, to, Copying::synchronous)) continue;
-        --left;
-        break;
-      }
+class AutoTiering final : public PromotesTouched {
+  using PromotesTouched::PromotesTouched;
+  bool promote(ReplayWindow& window, std::uint32_t block) override {
+    const unsigned tier = window.placement().tier(block);
+    for (unsigned to = 0; to < tier; ++to) {
+      const unsigned down = next_with_room(window.placement(), to);
+      if (down != to && !counts_.make_room(window, to, down, counts_[block] / 2, Copying::synchronous))
+        continue;
+      if (window.move(block, to, Copying::synchronous)) return true;
     }
+    return false;
   }
-
- private:
-  HintFaults faults_;
-  Counts counts_;
 };
 
 /// Intel's Memory-optimizer: access bits of blocks drawn at random, migration between the memories of one
