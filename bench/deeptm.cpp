@@ -2,12 +2,14 @@
 // Claim: a learned plan keeps as much speed with a fifth of its memory fast as DeepTM's paper prints for each
 // network.
 //
-//   bench/run deeptm [--quick] [--only speed|memory|ablation|bandwidth] [--network NAME] [--batch N]
+//   bench/run deeptm [--quick] [--only PART] [--network NAME] [--batch N] [--planner NAME]
 //
 //   speed      004 Fig. 14 and 15: share of the speed with all in DRAM, planners side by side, and planning
-//   memory     004 Fig. 16 and 17: the least DRAM for 90% of full speed, and what beta chooses
+//   memory     004 Fig. 17: the least DRAM for 90% of full speed
+//   cost       004 Fig. 16: what beta takes of DRAM, and what it costs
 //   ablation   004 Fig. 4 and section VI-B: heat by one property, fixed weights, without learning
 //   bandwidth  004 Fig. 18: what transfers use of their links, with and without the aggregator
+//   executed   the aggregator in executed steps, on a disk and on emulated memory; wants a quiet computer
 //
 // The paper's machine (`optane-deeptm`) is simulated with kernels estimated from its description, so that
 // only seconds depend on this computer. Every plan is verified. `ratio` is the geometric mean over networks
@@ -16,9 +18,13 @@
 
 #include <chrono>
 #include <cmath>
-#include <map>
+#include <fstream>
+#include <functional>
 
+#include "base/memory_limit.hpp"
+#include "deeptm_executed.hpp"
 #include "options.hpp"
+#include "planners/deeptm/training.hpp"
 #include "report.hpp"
 #include "sentinel_cases.hpp"
 
@@ -41,7 +47,7 @@ constexpr double kShare = 0.2;  ///< fast to slow 1:4
 
 struct Request {
   bool quick = false;
-  std::string only, network;
+  std::string only, network, planner;
   std::vector<std::int64_t> batches{128, 512};
 };
 
@@ -49,22 +55,45 @@ struct Timed {
   std::optional<double> speed;
   double seconds = 0;
   std::string remark;
-  Bytes moved;
+  Bytes fast;    ///< that the plan takes
+  Bytes memory;  ///< that planning took
 };
 
 Timed timed(const Simulated& on, const std::string& planner, double share, LearnedAgents* agents = nullptr) {
   PlanRequest request = on.request(share);
   request.agents = agents;
+  const Bytes before = restart_peak_resident();
   const auto start = std::chrono::steady_clock::now();
   const auto plan = make_plan(planner, request);
-  Timed made{{}, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), {}, {}};
+  Timed made{{}, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), {}, {}, {}};
+  made.memory = peak_resident() - std::min(before, peak_resident());
   if (!plan) return made;
   if (!violations(on.graph(), on.machine(), *plan).empty())
     throw std::runtime_error("the verifier rejects the plan of " + planner);
   made.speed = on.fast_only() / plan->prediction.step;
   made.remark = plan->remark;
-  for (const Traffic& traffic : plan->prediction.moved) made.moved += traffic.bytes;
+  made.fast = plan->budget[0];
   return made;
+}
+
+/// How long a decision takes, with all that is asked of the environment for it, and how many a step has.
+json decisions(const Simulated& on) {
+  const PlanRequest request = on.request(kShare);
+  deeptm::EnvironmentRules rules;
+  rules.copies = deeptm::Copies::synchronous;
+  const deeptm::Environment environment(request, rules);
+  const deeptm::Agent agent(deeptm::Rollout::observed(environment.tiers()), environment.tiers(), {}, 1);
+  deeptm::Rollout rollout(environment, request.budget[0]);
+  std::vector<float> state;
+  std::size_t asked = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (; !rollout.done(); ++asked) {
+    rollout.observe(state);
+    rollout.act({agent.best(state)});
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {{"decisions", asked},
+          {"microseconds", 1e6 * seconds / static_cast<double>(std::max<std::size_t>(asked, 1))}};
 }
 
 std::string percent(const std::optional<double>& value) {
@@ -82,58 +111,85 @@ constexpr const char* kPlanners[] = {"deeptm+copies=sync",
                                      "first-touch",
                                      "best"};
 
-json speed_row(const PaperNetwork& network, std::int64_t batch, bool quick) {
+json speed_row(const PaperNetwork& network, std::int64_t batch, const Request& request) {
   const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
   json row{{"model", network.name},
            {"batch", batch},
            {"paper", network.speed},
            {"bound", on.bound_speed(kShare)},
            {"kernels", on.graph().kernels.size()},
-           {"tensors", on.graph().tensors.size()}};
+           {"tensors", on.graph().tensors.size()},
+           {"decision", decisions(on)}};
+  print_line(fmt::format("  {} {}: {} decisions, {:.2f} us each", network.name, batch,
+                         row["decision"]["decisions"].get<std::size_t>(),
+                         row["decision"]["microseconds"].get<double>()));
   std::string line = fmt::format("| {} {} | {:.1f}% |", network.name, batch, 100 * network.speed);
-  for (const std::string planner : kPlanners) {
-    if (quick && planner == "best") continue;
+  const std::vector<std::string> planners =
+      request.planner.empty() ? std::vector<std::string>(std::begin(kPlanners), std::end(kPlanners))
+                              : std::vector{request.planner};
+  for (const std::string& planner : planners) {
+    if (request.quick && planner == "best") continue;
     const Timed made = timed(on, planner, kShare);
     if (made.speed && *made.speed > row["bound"].get<double>() * (1 + 1e-9) && planner != "best")
       throw std::runtime_error("a plan is faster than its bound");
     row["planners"][planner] = {{"speed", made.speed ? json(*made.speed) : json(nullptr)},
                                 {"plan_seconds", made.seconds},
+                                {"memory_bytes", made.memory.count},
                                 {"remark", made.remark}};
     line += fmt::format(" {} |", percent(made.speed));
     if (planner.starts_with("deeptm") || planner.starts_with("autotm") || planner == "best")
-      print_line(fmt::format("  {} {}: {}, {:.1f} s", network.name, planner, made.remark, made.seconds));
+      print_line(fmt::format("  {} {}: {}, {:.1f} s, {:.0f} MB", network.name, planner, made.remark,
+                             made.seconds, static_cast<double>(made.memory.count) / 1e6));
   }
   print_line(line + fmt::format(" {:.1f}% |", 100 * row["bound"].get<double>()));
   return row;
 }
 
-/// Shares of the peak, one agent handed on from each to the next.
-json memory_row(const PaperNetwork& network, std::int64_t batch, bool quick) {
+/// The least share of the peak with which the planner keeps 90% of full speed, to two hundredths. One agent
+/// is handed on from each share to the next.
+std::optional<double> least_share(const Simulated& on, const std::string& planner) {
+  LearnedAgents agents;
+  const auto is_enough = [&](double share) {
+    return timed(on, planner, share, &agents).speed.value_or(0) >= 0.9;
+  };
+  double low = 0.02, high = 1;
+  while (high - low > 0.02) (is_enough((low + high) / 2) ? high : low) = (low + high) / 2;
+  return high < 1 ? std::optional(high) : std::nullopt;
+}
+
+json memory_row(const PaperNetwork& network, std::int64_t batch, const Request& request) {
   const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
-  const std::vector<double> shares =
-      quick ? std::vector<double>{0.2, 0.4} : std::vector<double>{0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6};
   json row{{"model", network.name}, {"batch", batch}, {"paper_least", network.least}};
-  for (const std::string planner : {"deeptm", "deeptm+copies=sync", "sentinel+", "best"}) {
-    if (quick && planner == "best") continue;
-    LearnedAgents agents;
-    std::optional<double> least;
-    std::map<double, std::pair<double, double>> chosen;  // by beta: reward and share
-    for (const double share : shares) {
-      const Timed made = timed(on, planner, share, &agents);
-      if (!made.speed) continue;
-      row["planners"][planner][fmt::format("{:.2f}", share)] = *made.speed;
-      if (!least && *made.speed >= 0.9) least = share;
-      for (const double beta : {0.25, 0.5, 0.75}) {
-        const double reward = beta * *made.speed + (1 - beta) * (1 - share);
-        auto& best = chosen[beta];
-        if (reward > best.first) best = {reward, share};
-      }
-    }
+  std::string line = fmt::format("| {} {} | {:.1f}% |", network.name, batch, 100 * network.least);
+  for (const std::string planner : {"deeptm+copies=sync+episodes=60", "deeptm+episodes=60",
+                                    "autotm-sync+iterations=500", "sentinel", "sentinel+"}) {
+    if (!request.planner.empty() && request.planner != planner) continue;
+    const auto least = least_share(on, planner);
     row["least"][planner] = least ? json(*least) : json(nullptr);
-    for (const auto& [beta, best] : chosen) row["beta"][planner][fmt::format("{:.2f}", beta)] = best.second;
-    print_line(fmt::format("| {} {} | {} | {} | {:.1f}% |", network.name, batch, planner,
-                           least ? fmt::format("{:.0f}%", 100 * *least) : "more", 100 * network.least));
+    line += fmt::format(" {} |", percent(least));
   }
+  print_line(line);
+  return row;
+}
+
+/// What beta makes of as much DRAM as it likes, by the prices of 004, beside the usual fifth of the peak.
+json cost_row(const PaperNetwork& network, std::int64_t batch) {
+  constexpr double kDram = 23.81, kOptane = 7.85;
+  const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
+  const auto price = [&](double share) { return kDram * share + kOptane * (1 - share); };
+  const Timed usual = timed(on, "deeptm+copies=sync+episodes=60", kShare);
+  json row{{"model", network.name}, {"batch", batch}};
+  std::string line =
+      fmt::format("| {} {} | {} for {:.0f}% |", network.name, batch, percent(usual.speed), 100 * kShare);
+  for (const char* beta : {"0.25", "0.5", "0.75"}) {
+    const Timed made = timed(on, std::string("deeptm+copies=sync+episodes=60+beta=") + beta, 1);
+    if (!made.speed || !usual.speed) continue;
+    const double share = on.share_of(made.fast);
+    row["beta"][beta] = {{"speed", *made.speed}, {"share", share}};
+    line += fmt::format(" {} for {:.0f}%: speed {:+.0f}%, price {:+.0f}% |", percent(made.speed), 100 * share,
+                        100 * (*made.speed / *usual.speed - 1), 100 * (price(share) / price(kShare) - 1));
+  }
+  print_line(line);
   return row;
 }
 
@@ -142,10 +198,10 @@ json ablation_row(const PaperNetwork& network, std::int64_t batch) {
   json row{{"model", network.name}, {"batch", batch}};
   std::string line = fmt::format("| {} {} |", network.name, batch);
   for (const std::string planner :
-       {"deeptm+copies=sync", "deeptm+copies=sync+reward=time", "deeptm+copies=sync+weights=fixed",
-        "heat+copies=sync", "heat+copies=sync+weights=fixed", "heat+copies=sync+hotter=long",
-        "heat+copies=sync+by=size", "heat+copies=sync+by=lifetime", "heat+copies=sync+by=recency",
-        "heat+copies=sync+by=frequency"}) {
+       {"deeptm+copies=sync", "deeptm+copies=sync+reward=share", "deeptm+copies=sync+weights=fixed",
+        "deeptm+copies=sync+aggregate=off", "deeptm+copies=sync+episodes=3", "heat+copies=sync",
+        "heat+copies=sync+weights=fixed", "heat+copies=sync+hotter=long", "heat+copies=sync+by=size",
+        "heat+copies=sync+by=lifetime", "heat+copies=sync+by=recency", "heat+copies=sync+by=frequency"}) {
     const Timed made = timed(on, planner, kShare);
     row["planners"][planner] = made.speed ? json(*made.speed) : json(nullptr);
     line += fmt::format(" {} |", percent(made.speed));
@@ -210,25 +266,28 @@ void run(const Request& request) {
       "| network | paper (sync, 512) | deeptm sync | deeptm | heat sync | autotm-sync | autotm-async | "
       "sentinel | sentinel+ | first-touch | best | bound |");
   each("speed", [&](const PaperNetwork& network, std::int64_t batch) {
-    json row = speed_row(network, batch, request.quick);
-    const json& speed = row["planners"]["deeptm+copies=sync"]["speed"];
+    json row = speed_row(network, batch, request);
+    const json speed = row["planners"].value("/deeptm+copies=sync/speed"_json_pointer, json());
     ratios.push_back(speed.is_null() ? NAN : speed.get<double>() / network.speed);
     return row;
   });
-  print_head(
-      "Ablations, synchronous",
-      "| network | deeptm | reward=time | weights=fixed | heat | heat, fixed weights | heat, long-lived "
-      "hotter | by size | by lifetime | by recency | by frequency |");
+  print_head("Ablations, synchronous",
+             "| network | deeptm | reward=share | weights=fixed | aggregate=off | not learned | heat | heat, "
+             "fixed weights | heat, long-lived "
+             "hotter | by size | by lifetime | by recency | by frequency |");
   each("ablation", ablation_row);
-  print_head("Least DRAM for 90% of full speed", "| network | planner | least share | paper (512) |");
-  each("memory", [&](const PaperNetwork& network, std::int64_t batch) {
-    return memory_row(network, batch, request.quick);
-  });
+  print_head("Least DRAM for 90% of full speed, as a share of the peak",
+             "| network | paper (512) | deeptm sync | deeptm | autotm-sync | sentinel | sentinel+ |");
+  each("memory",
+       [&](const PaperNetwork& network, std::int64_t batch) { return memory_row(network, batch, request); });
+  print_head("What beta takes of DRAM, synchronous", "| network | a fifth | beta 0.25 | 0.5 | 0.75 |");
+  each("cost", cost_row);
   print_head(
       "What transfers use of their links, with all tensors by themselves and aggregated",
       "| network | planner | transfers | each | of the full rate | speed | aggregated: transfers | each | "
       "of the full rate | speed |");
   each("bandwidth", bandwidth_row);
+  if (request.only == "executed") details["executed"] = aggregator_executed(request.quick);
   double sum = 0;
   for (const double ratio : ratios) sum += std::log(ratio);
   print_result("geometric mean of the synchronous plan's share of full speed over the paper's", "at least 1",
@@ -246,6 +305,7 @@ Request request_of(int argc, char** argv) {
                  }}},
                {{"--only PART", [&](const std::string& part) { request.only = part; }},
                 {"--network NAME", [&](const std::string& name) { request.network = name; }},
+                {"--planner NAME", [&](const std::string& name) { request.planner = name; }},
                 {"--batch N", [&](const std::string& batch) { request.batches = {std::stoll(batch)}; }}});
   return request;
 }

@@ -11,18 +11,24 @@
 //   losses    where its plans lose time
 //   large     large batches: 002 Fig. 4.8
 //   figure11  without the reserve, grouping, trial
+//   lowered11 the same with the kernels and workspaces that this processor has
+//   traffic   what is moved, and what kernels use of both memories: 002 Table 4.4, Fig. 4.9
 //   figure7   lengths of intervals, and how they begin (Fig. 8)
 //   figure12  fast memory from 10% to 60%
 //   figure13  least fast memory of ResNets
 //   table3    steps for profiling and trial
 //   planning  seconds to plan 10,000 kernels
 //   executed-numa, executed-optane  figure10 carried out; wants a quiet computer
+//   executed11  figure11 carried out
+//   executed-autotm  AutoTM's plans beside Sentinel's, carried out, and how far predictions are off (001 Fig.
+//   11)
 #include <cmath>
 #include <functional>
 
 #include "sentinel_executed.hpp"
 #include "sentinel_losses.hpp"
 #include "sentinel_memory.hpp"
+#include "sentinel_traffic.hpp"
 
 namespace terrace::bench {
 namespace {
@@ -42,14 +48,18 @@ std::vector<Section> sections(const std::string& program) {
   return {{"figure10", figure10},
           {"losses", [](bool quick) { return losses(quick); }},
           {"large", large},
-          {"figure11", figure11},
+          {"figure11", [](bool quick) { return figure11(quick, GraphOf::operations); }},
+          {"lowered11", [](bool quick) { return figure11(quick, GraphOf::kernels); }},
+          {"traffic", traffic},
           {"figure7", figure7},
           {"figure12", figure12},
           {"figure13", figure13},
           {"table3", table3},
           {"planning", planning},
           {"executed-numa", [program](bool quick) { return executed(program, kNuma, quick); }},
-          {"executed-optane", [program](bool quick) { return executed(program, kOptane, quick); }}};
+          {"executed-optane", [program](bool quick) { return executed(program, kOptane, quick); }},
+          {"executed11", [program](bool quick) { return executed11(program, quick); }},
+          {"executed-autotm", [program](bool quick) { return executed_autotm(program, quick); }}};
 }
 
 /// Returns the speed of sentinel over active-list for every model on optane-sentinel.

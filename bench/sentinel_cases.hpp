@@ -13,6 +13,7 @@
 #include "terrace/models.hpp"
 #include "terrace/networks.hpp"
 #include "terrace/planner.hpp"
+#include "terrace/program.hpp"
 #include "terrace/verify.hpp"
 
 namespace terrace::bench {
@@ -106,11 +107,18 @@ inline std::vector<PaperCase> large_cases_of_002() {
       {"mobilenet, 32x32", 4096, 142.07, 8, [](std::int64_t batch) { return cifar_mobilenet(batch, 100); }}};
 }
 
+/// A training graph as it stands, or with the kernels, layouts and workspaces that it has on a processor.
+enum class GraphOf { operations, kernels };
+
+inline Graph graph_for(const Graph& graph, GraphOf what) {
+  return what == GraphOf::kernels ? compile(graph, 1).value().graph : share_in_place(schedule(graph));
+}
+
 /// A training graph on one of the papers' machines.
 class Simulated {
  public:
-  Simulated(const Graph& graph, const std::string& machine)
-      : graph_(share_in_place(schedule(graph))),
+  Simulated(const Graph& graph, const std::string& machine, GraphOf what = GraphOf::operations)
+      : graph_(graph_for(graph, what)),
         machine_(machine_preset(machine).value()),
         profile_(estimate(graph_, machine_)),
         peak_(Lifetimes(graph_).peak_bytes()),

@@ -73,7 +73,8 @@ inline void prepare_caches(const json& task) {
 
 /// Starts the run with all memory first, then the planners that have a plan.
 inline std::vector<std::unique_ptr<Contender>> start_all(const std::string& program, const Executed& one,
-                                                         const std::string& slow) {
+                                                         const std::string& slow,
+                                                         const std::vector<std::string>& planners) {
   std::vector<std::unique_ptr<Contender>> all;
   const auto start = [&](const std::string& name, const json& task) {
     try {
@@ -84,8 +85,7 @@ inline std::vector<std::unique_ptr<Contender>> start_all(const std::string& prog
     }
   };
   start("fast-only", executed_task(one, slow, nullptr, ""));
-  for (const std::string planner : {"sentinel", "sentinel+", "prefetch", "active-list", "first-touch"})
-    start(planner, executed_task(one, slow, "20%", planner));
+  for (const std::string& planner : planners) start(planner, executed_task(one, slow, "20%", planner));
   return all;
 }
 
@@ -94,8 +94,10 @@ inline std::vector<std::unique_ptr<Contender>> start_all(const std::string& prog
 inline json alternate(std::vector<std::unique_ptr<Contender>>& all, const Executed& one,
                       const std::string& preset, bool quick) {
   for (auto& contender : all) contender->warm_up(2);
+  std::vector<std::vector<double>> exposed(all.size());
   for (int i = 0; i < (quick ? 3 : 11); ++i) {
-    for (auto& contender : all) contender->step();
+    for (std::size_t who = 0; who < all.size(); ++who)
+      exposed[who].push_back(all[who]->step().at("exposed_seconds").get<double>());
   }
   json rows = json::array();
   const std::vector<double>& fast = all.front()->seconds();
@@ -104,6 +106,12 @@ inline json alternate(std::vector<std::unique_ptr<Contender>>& all, const Execut
     std::vector<double> speeds;
     for (std::size_t i = 0; i < fast.size(); ++i) speeds.push_back(fast[i] / run.seconds()[i]);
     const auto fact = [&](const char* name) { return run.ready().at(name).get<double>(); };
+    // Where time goes, of a step with all memory: kernels that are slower, and waiting.
+    const double usual = median(fast), waits = median(exposed[who]);
+    const double waiting = waits / usual, slower = (median(run.seconds()) - waits) / usual - 1;
+    const double predicted_waiting = fact("predicted_exposed_seconds") / fact("fast_only_seconds");
+    const double predicted_slower =
+        (fact("predicted_seconds") - fact("predicted_exposed_seconds")) / fact("fast_only_seconds") - 1;
     rows.push_back({{"model", one.model},
                     {"batch", one.batch},
                     {"machine", preset},
@@ -114,32 +122,62 @@ inline json alternate(std::vector<std::unique_ptr<Contender>>& all, const Execut
                     {"bound_speed", fact("fast_only_seconds") / fact("bound_seconds")},
                     {"median_seconds", median(run.seconds())},
                     {"fast_only_seconds", median(fast)},
+                    {"waiting", waiting},
+                    {"kernels_slower", slower},
+                    {"predicted_waiting", predicted_waiting},
+                    {"predicted_kernels_slower", predicted_slower},
                     {"graph_peak_bytes", fact("graph_peak_bytes")}});
     const json& row = rows.back();
-    print_line(fmt::format("| {} {} | {} | {} | {:.0f} | {} | {} to {} | {} | {} |", one.model, one.batch,
-                           preset, run.name(), fact("graph_peak_bytes") / 1e6, percent_of(row["speed"]),
-                           percent(quantile(speeds, 0)), percent(quantile(speeds, 1)),
-                           percent_of(row["predicted_speed"]), percent_of(row["bound_speed"])));
+    print_line(fmt::format("| {} {} | {} | {} | {:.0f} | {} | {} to {} | {} | {} | {}, {} | {}, {} |",
+                           one.model, one.batch, preset, run.name(), fact("graph_peak_bytes") / 1e6,
+                           percent_of(row["speed"]), percent(quantile(speeds, 0)),
+                           percent(quantile(speeds, 1)), percent_of(row["predicted_speed"]),
+                           percent_of(row["bound_speed"]), percent(slower), percent(predicted_slower),
+                           percent(waiting), percent(predicted_waiting)));
+  }
+  return rows;
+}
+
+inline json executed(const std::string& program, const std::string& preset, bool quick,
+                     const std::vector<Executed>& models, const std::vector<std::string>& planners) {
+  const ScratchFolder scratch("build/bench/sentinel-" + std::to_string(getpid()));
+  setenv("XDG_CACHE_HOME", scratch.path().c_str(), 1);
+  const Machine here = this_computer(models.front());
+  const std::string slow = emulated_as(preset, here);
+  print_head(fmt::format("Executed at 20%; {} as {} beside {:.1f} GB/s read, {:.1f} written", preset, slow,
+                         here.tiers[0].read.value / 1e9, here.tiers[0].write.value / 1e9),
+             "| model, batch | machine | planner | peak MB | share of fast-only | least to greatest | "
+             "predicted | bound | kernels slower by, predicted | waiting, predicted |");
+  json rows = json::array();
+  for (const Executed& one : models) {
+    prepare_caches(executed_task(one, slow, "100%", ""));
+    auto all = start_all(program, one, slow, planners);
+    for (json& row : alternate(all, one, preset, quick)) rows.push_back(row);
   }
   return rows;
 }
 
 inline json executed(const std::string& program, const std::string& preset, bool quick) {
-  const ScratchFolder scratch("build/bench/sentinel-" + std::to_string(getpid()));
-  setenv("XDG_CACHE_HOME", scratch.path().c_str(), 1);
-  const Machine here = this_computer(executed_models(quick).front());
-  const std::string slow = emulated_as(preset, here);
-  print_head(fmt::format("Executed at 20%; {} as {} beside {:.1f} GB/s read, {:.1f} written", preset, slow,
-                         here.tiers[0].read.value / 1e9, here.tiers[0].write.value / 1e9),
-             "| model, batch | machine | planner | peak MB | share of fast-only | least to greatest | "
-             "predicted | bound |");
-  json rows = json::array();
-  for (const Executed& one : executed_models(quick)) {
-    prepare_caches(executed_task(one, slow, "100%", ""));
-    auto all = start_all(program, one, slow);
-    for (json& row : alternate(all, one, preset, quick)) rows.push_back(row);
-  }
-  return rows;
+  return executed(program, preset, quick, executed_models(quick),
+                  {"sentinel", "sentinel+", "prefetch", "active-list", "first-touch"});
+}
+
+/// AutoTM's programs beside Sentinel.
+inline json executed_autotm(const std::string& program, bool quick) {
+  const std::vector<Executed> models =
+      quick ? executed_models(quick)
+            : std::vector<Executed>{{"resnet32", 128}, {"resnet50", 4}, {"mobilenet", 8}};
+  return executed(program, kOptane, quick, models,
+                  {"sentinel", "sentinel+", "autotm-static+iterations=500", kAutoTmSync});
+}
+
+/// 000 Fig. 11 carried out.
+inline json executed11(const std::string& program, bool quick) {
+  std::vector<std::string> planners{kAsPublished};
+  for (const char* option : kAblations) planners.push_back(std::string(kAsPublished) + option);
+  const std::vector<Executed> models =
+      quick ? executed_models(quick) : std::vector<Executed>{{"resnet32", 128}, {"dcgan", 64}};
+  return executed(program, kNuma, quick, models, planners);
 }
 
 }  // namespace terrace::bench

@@ -26,7 +26,8 @@ struct LearnedAgent {
 /// One agent each for a planner, a graph, a machine and a budget.
 using LearnedAgents = std::vector<LearnedAgent>;
 
-/// The agent of that planner, graph and machine whose budget of fast memory is nearest, or nullptr.
+/// The agent of that planner and graph whose budget of fast memory is nearest, or nullptr. Agents of the same
+/// machine come before all others: one that turned out otherwise is another machine.
 const LearnedAgent* nearest_agent(const LearnedAgents& agents, std::string_view planner,
                                   std::string_view graph, std::string_view machine, Bytes fast);
 /// Takes the place of one of the same planner, graph, machine and budget.

@@ -46,6 +46,9 @@ using PlanFunction = std::function<Result<Plan>(const PlanRequest&)>;
 /// ends before it has a plan.
 PlanFunction planner_named(std::string name, const std::stop_token& stop = {});
 
+/// Whether the planner of this name goes on learning from one request of a graph to the next.
+bool learns(std::string_view planner);
+
 struct Planned {
   VerifiedPlan plan;
   Bytes fast;           ///< of the fastest tier, as it was given

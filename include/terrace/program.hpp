@@ -14,6 +14,7 @@
 namespace terrace {
 
 class Backend;
+struct Plan;
 
 struct Program {
   Graph graph;
@@ -37,6 +38,10 @@ Result<Program> compile(const Graph& graph, std::shared_ptr<const Backend> backe
 /// KiB every page holds one tensor at a time, so that accesses of all of them can be counted. pre: a power of
 /// two, at least 64
 Program aligned(Program program, Bytes alignment);
+
+/// Returns the program with the variant of each kernel that the plan runs, the first where it runs several:
+/// with all memory it computes what the plan computes, bit by bit, where variants differ in their bits.
+Program as_planned(Program program, const Plan& plan);
 
 /// Measures how long each kernel of the program takes on this computer with its operands in the fastest tier.
 /// Takes no more memory than `memory`, and gives it back. Kernels with tokens are estimated. Fails where the

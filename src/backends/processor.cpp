@@ -8,10 +8,11 @@
 
 namespace terrace {
 
-Result<std::shared_ptr<const Backend>> processor_backend() {
+Result<std::shared_ptr<const Backend>> processor_backend([[maybe_unused]] Variants variants) {
 #ifdef TERRACE_HAS_CPU_KERNELS
-  static const auto backend = std::make_shared<const cpu::CpuBackend>();
-  return std::shared_ptr<const Backend>(backend);
+  static const auto same_bits = std::make_shared<const cpu::CpuBackend>(Variants::same_bits),
+                    any = std::make_shared<const cpu::CpuBackend>(Variants::any);
+  return std::shared_ptr<const Backend>(variants == Variants::any ? any : same_bits);
 #else
   return Error{ErrorCode::unsupported,
                "this build has no kernels of neural networks for the processor: build it where oneDNN is "

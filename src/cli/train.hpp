@@ -46,11 +46,12 @@ struct TrainRequest : WorkloadOptions {
 struct PlannedRun {
   Machine machine;
   Planned planned;
-  Bytes graph_peak;                    ///< before kernels were split
-  std::size_t split_kernels = 0;       ///< to fit in the budget
-  std::unique_ptr<Adjuster> adjuster;  ///< none: the plan stays
-  std::unique_ptr<PlanTrial> trial;    ///< none: nothing is left to try
-  bool trial_remembered = false;       ///< an earlier run did it
+  Bytes graph_peak;                      ///< before kernels were split
+  std::size_t split_kernels = 0;         ///< to fit in the budget
+  std::unique_ptr<Adjuster> adjuster;    ///< none: the plan stays
+  std::unique_ptr<PlanTrial> trial;      ///< none: nothing is left to try
+  bool trial_remembered = false;         ///< an earlier run did it
+  std::optional<Seconds> counting = {};  ///< how long the profiling step took; none: there was none
 };
 
 /// Everything training needs. The data borrow the pictures, so both stay where they are.

@@ -25,12 +25,13 @@ Result<void> change_plan(TrainSetup& setup, const VerifiedPlan& plan, const Mach
 }
 
 void begin_adjusting(const TrainRequest& request, const Graph& graph, Profile profile, PlannedRun& run) {
-  if (!request.adjust) return;
+  // Another plan might choose variants with other bits.
+  if (!request.adjust || request.variants == "any") return;
   Plan plan = run.planned.plan.plan();
   // What a trial decided is of this machine's intervals: on a drifted one the planner decides anew.
-  PlanFunction planner = planner_named(request.planner.empty() ? plan.planner : request.planner);
-  run.adjuster =
-      std::make_unique<Adjuster>(graph, run.machine, std::move(profile), std::move(plan), std::move(planner));
+  const std::string name = request.planner.empty() ? plan.planner : request.planner;
+  run.adjuster = std::make_unique<Adjuster>(graph, run.machine, std::move(profile), std::move(plan),
+                                            planner_named(name), adjuster_options(name));
 }
 
 void adjust(TrainSetup& setup, TrainRecord& record, ProgressLine& line) {

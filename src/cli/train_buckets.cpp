@@ -28,7 +28,7 @@ BucketRequest buckets_of(const TrainRequest& request, const TrainerOptions& opti
   asked.slow = request.slow;
   asked.fast = request.fast;
   asked.planner = request.planner;
-  if (request.adjust) asked.adjust = AdjusterOptions{};
+  if (request.adjust) asked.adjust = adjuster_options(request.planner);
   asked.options = options;
   asked.progress = std::move(progress);
   return asked;

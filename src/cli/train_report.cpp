@@ -83,6 +83,8 @@ void print_planned(const TrainSetup& setup, const TrainRecord& record) {
   row("peak", peak_text(run.machine, record.peak));
   row("moved in a step", moved_text(run.machine, record.moved));
   row("exposed", fmt::format("{:.4f} s of a step", median_or_zero(record.exposed_seconds)));
+  if (run.counting)
+    row("profiling step", fmt::format("{:.2f} s, in which accesses were counted", run.counting->count()));
   if (record.trial.steps > 0) row("trial", trial_text(record.trial));
   for (const PlannedAgain& one : record.planned_again) {
     row("planned again",
@@ -119,6 +121,8 @@ nlohmann::json to_json(const TrainRequest& request, const TrainSetup& setup, con
       {"resident_peak_bytes", record.resident.count},
       {"group_peak_bytes", record.group ? nlohmann::json(record.group->count) : nlohmann::json()},
       {"first_step", record.first_step},
+      {"profiling_step_seconds",
+       setup.plan && setup.plan->counting ? nlohmann::json(setup.plan->counting->count()) : nlohmann::json()},
       {"trial_steps", record.trial.steps},
       {"trial_remembered", setup.plan && setup.plan->trial_remembered},
   };

@@ -44,7 +44,10 @@ void compare_bits(const TrainRequest& request, TrainSetup& setup, TrainRecord& r
   if (setup.buckets) {
     start_unlimited_buckets(*setup.buckets, options, unlimited);
   } else {
-    unlimited.trainer = std::make_unique<Trainer>(expect(Trainer::start(setup.trainer->program(), options)));
+    const Program& trained = setup.trainer->program();
+    const Program program =
+        request.variants == "any" ? as_planned(trained, setup.plan->planned.plan.plan()) : trained;
+    unlimited.trainer = std::make_unique<Trainer>(expect(Trainer::start(program, options)));
   }
   if (!request.load.empty()) expect(unlimited.trainer->load_weights(request.load));
   const TrainRecord reference = train(request, unlimited, interrupt, line);

@@ -9,7 +9,9 @@
 #include "cli/train.hpp"
 #include "data/safetensors.hpp"
 #include "nn/models/sequence.hpp"
+#include "terrace/error.hpp"
 #include "terrace/operation.hpp"
+#include "train/counted_profile.hpp"
 #include "train/padded_data.hpp"
 #include "train/picture_data.hpp"
 #include "train/synthetic_data.hpp"
@@ -95,6 +97,7 @@ void check_budget_options(const TrainRequest& request) {
   if (request.machine != "this") refuse("--machine");
   if (request.same_bits) refuse("--same-bits");
   if (!request.adjust) refuse("--no-adjust");
+  if (request.variants != "same-bits") refuse("--variants");
 }
 
 void set_up_data(const TrainRequest& request, const Graph& graph, TrainSetup& setup, ProgressLine& line) {
@@ -117,6 +120,27 @@ Trainer start_unlimited(const TrainRequest& request, const Graph& graph, const T
   return expect(Trainer::start(std::move(program), options));
 }
 
+/// The first step that a planner of Sentinel asks for, where no run before has done it. Returns how long it
+/// took; nothing where accesses cannot be counted, which is told.
+std::optional<Seconds> count_accesses(const Workload& workload, const VerifiedPlan& plan,
+                                      const TrainerOptions& options, TrainingData& data, Profile& profile,
+                                      ProgressLine& line) try {
+  line.show("counting accesses in a step of its own");
+  const auto start = std::chrono::steady_clock::now();
+  auto counted = with_accesses(
+      workload.program, workload.machine, profile, plan, options,
+      [&](Trainer& trainer) { data.fill(0, trainer); }, shown_on(line));
+  if (!counted) {
+    line.tell(fmt::format("accesses are not counted: {}", counted.error().message));
+    return std::nullopt;
+  }
+  profile = *std::move(counted);
+  return std::chrono::steady_clock::now() - start;
+} catch (const EnvironmentError& error) {
+  line.tell(fmt::format("accesses are not counted: {}", error.what()));
+  return std::nullopt;
+}
+
 Trainer start_planned(const TrainRequest& request, const Graph& graph, const TrainerOptions& options,
                       TrainSetup& setup, ProgressLine& line) {
   const WorkloadRequest asked = request.on(graph, line);
@@ -133,16 +157,26 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
-  const Deadline deadline(kPlannerSeconds);
-  Planned planned = expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token())));
+  const auto plan = [&] {
+    const Deadline deadline(kPlannerSeconds);
+    return expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token())));
+  };
+  Planned planned = plan();
+  std::optional<Seconds> counting;
+  if (wants_accesses(planner) && !has_accesses(workload.graph(), profile)) {
+    counting = count_accesses(workload, planned.plan, options, *setup.data, profile, line);
+    if (counting) planned = plan();
+  }
   setup.plan = PlannedRun{std::move(workload.machine),
                           std::move(planned),
                           workload.peak,
                           workload.split_kernels,
                           nullptr,
                           nullptr};
+  setup.plan->counting = counting;
   PlannedRun& run = *setup.plan;
-  begin_trial(request.steps - steps_kept(setup), workload.program, profile, budget, run, line);
+  if (request.variants != "any")
+    begin_trial(request.steps - steps_kept(setup), workload.program, profile, budget, run, line);
   line.show(
       fmt::format("taking {} and setting the weights", peak_text(run.machine, run.planned.plan->budget)));
   Trainer trainer = start_on_plan(std::move(workload.program), options, run, line);

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "backends/processor.hpp"
 #include "base/similar.hpp"
 #include "cli/checks.hpp"
 #include "cli/command.hpp"
@@ -14,7 +15,9 @@
 namespace terrace::cli {
 
 WorkloadRequest WorkloadOptions::on(const Graph& graph, ProgressLine& line) const {
-  return {graph, threads, machine, slow, shown_on(line)};
+  WorkloadRequest request{graph, threads, machine, slow, shown_on(line)};
+  if (variants == "any") request.backend = expect(processor_backend(Variants::any));
+  return request;
 }
 
 ProgressSink shown_on(ProgressLine& line) {
@@ -66,6 +69,14 @@ void add_machine_options(CLI::App& command, WorkloadOptions& options) {
       ->type_name("SPEC")
       ->expected(1)
       ->take_all();
+  command
+      .add_option(
+          "--variants", options.variants,
+          "Kernels that plans choose from: same-bits (default), or any: direct convolutions, too, which "
+          "need no workspace; they round otherwise, so that --same-bits compares with the plan's, and "
+          "neither are kernels split nor plans changed")
+      ->type_name("NAME")
+      ->check(one_of({"same-bits", "any"}));
 }
 
 std::string wrong_fast_budget(const std::string& text) {

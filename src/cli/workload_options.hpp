@@ -19,6 +19,7 @@ struct WorkloadOptions : ModelChoice {
   unsigned threads = 0;          ///< 0: as many as this process can keep busy
   std::string machine = "this";  ///< or a preset, or a file
   std::vector<std::string> slow;
+  std::string variants = "same-bits";  ///< of kernels, that plans choose from; or any
 
   /// `graph` and `line` are used as long as the request is.
   WorkloadRequest on(const Graph& graph, ProgressLine& line) const;

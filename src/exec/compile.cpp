@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <bit>
 
 #include "backends/backend.hpp"
@@ -8,6 +9,7 @@
 #include "graph/passes.hpp"
 #include "plan/packing.hpp"
 #include "terrace/lifetimes.hpp"
+#include "terrace/plan.hpp"
 #include "terrace/program.hpp"
 
 namespace terrace {
@@ -49,6 +51,20 @@ Result<Program> compile(const Graph& graph, std::shared_ptr<const Backend> backe
   if (!lowered) return lowered.error();
   program.graph = program.backend->with_variants(share_in_place(schedule(std::move(*lowered))));
   assign_offsets(program);
+  return program;
+}
+
+Program as_planned(Program program, const Plan& plan) {
+  std::vector<bool> known(program.graph.kernels.size());
+  for (const Instruction& instruction : plan.instructions) {
+    const auto* run = std::get_if<Run>(&instruction);
+    if (run == nullptr || known[run->kernel.index]) continue;
+    known[run->kernel.index] = true;
+    Kernel& kernel = program.graph[run->kernel];
+    // The workspace stays, so that all offsets hold; a variant that does without leaves it alone.
+    if (kernel.variants.size() > 1)
+      std::rotate(kernel.variants.begin(), kernel.variants.begin() + run->variant, kernel.variants.end());
+  }
   return program;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "migration/variant_choice.hpp"
 
+#include <algorithm>
 #include <optional>
 
 #include "graph/variant.hpp"
@@ -39,10 +40,15 @@ std::uint32_t fastest_variant(const Graph& graph, const Profile& profile, Kernel
   return fastest(graph, profile, kernel, [](std::uint32_t) { return true; }).value_or(0);
 }
 
-VariantChoice::VariantChoice(const PlanRequest& asked)
+VariantChoice::VariantChoice(const PlanRequest& asked, Prefer prefer)
     : asked_(asked), graph_(asked.graph), profile_(asked.profile), chosen_(asked.graph.kernels.size(), kAny) {
   for (std::uint32_t k = 0; k < chosen_.size(); ++k) {
-    if (fastest_without_workspace(asked, {k})) narrow({k}, fastest_variant(asked.graph, asked.profile, {k}));
+    const auto without = fastest_without_workspace(asked, {k});
+    if (!without) continue;
+    const std::uint32_t usual = fastest_variant(asked.graph, asked.profile, {k});
+    narrow({k}, prefer == Prefer::fastest ? usual : *without);
+    if (graph_[KernelId{k}].workspace)
+      spare_ = std::max(spare_, asked.graph[graph_[KernelId{k}].workspace].bytes);
   }
   for (;;) {
     const LeastBudget least = least_budget(graph_, asked.machine);

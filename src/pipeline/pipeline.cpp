@@ -44,16 +44,12 @@ std::optional<Seconds> seconds_of(std::string_view planner) {
 /// The name under which the store keeps what planners have learned of a graph on a machine.
 constexpr std::string_view kAgentsKey = "learned agents";
 
-bool learns(std::string_view planner) {
-  const auto choice = choose_planner(planner);
-  return choice && choice->planner->name == "deeptm";
-}
-
-/// Hands in the agents that were trained before for this graph and machine, and keeps the one that is trained
-/// now. Without a store, or with agents that cannot be read, training begins anew.
+/// Hands in the agents that were trained before for this graph and a machine of this name, as it was believed
+/// to be then, and keeps the one that is trained now. Without a store, or with agents that cannot be read,
+/// training begins anew.
 Result<Plan> plan_with_agents(std::string_view planner, PlanRequest request) {
   auto store = open_store(request.progress);
-  const std::string graph = fingerprint(request.graph), machine = fingerprint(request.machine);
+  const std::string graph = fingerprint(request.graph), &machine = request.machine.name;
   LearnedAgents agents;
   if (const auto kept = store ? store->find_decision(graph, machine, kAgentsKey) : std::nullopt) {
     if (auto read = agents_from_json(*kept)) agents = *std::move(read);
@@ -111,6 +107,11 @@ void remember_accesses(const Program& program, const KernelAccesses& counted, co
     const std::string key = kernel_key(*program.backend, program.graph, program.graph.kernels[i]);
     if (saved.insert(key).second) store->save_accesses(key, compute, counted[i]);
   }
+}
+
+bool learns(std::string_view planner) {
+  const auto choice = choose_planner(planner);
+  return choice && choice->planner->name == "deeptm";
 }
 
 PlanFunction planner_named(std::string name, const std::stop_token& stop) {

@@ -2,7 +2,7 @@
 #include "terrace/learned_agent.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 namespace terrace {
 namespace {
@@ -17,13 +17,14 @@ bool is_of(const LearnedAgent& agent, std::string_view planner, std::string_view
 const LearnedAgent* nearest_agent(const LearnedAgents& agents, std::string_view planner,
                                   std::string_view graph, std::string_view machine, Bytes fast) {
   const LearnedAgent* nearest = nullptr;
-  std::uint64_t least = std::numeric_limits<std::uint64_t>::max();
+  std::pair<bool, std::uint64_t> least;
   for (const LearnedAgent& agent : agents) {
-    if (!is_of(agent, planner, graph, machine) || agent.budget.empty()) continue;
+    if (agent.planner != planner || agent.graph != graph || agent.budget.empty()) continue;
     const auto [low, high] = std::minmax(agent.budget[0].count, fast.count);
-    if (nearest != nullptr && high - low >= least) continue;
+    const std::pair<bool, std::uint64_t> off{agent.machine != machine, high - low};
+    if (nearest != nullptr && off >= least) continue;
     nearest = &agent;
-    least = high - low;
+    least = off;
   }
   return nearest;
 }

@@ -23,6 +23,12 @@ struct Use {
   bool next_reads = false;      ///< else what the tensor holds until then is of no use
 };
 
+/// Whether the tensor is not used for some time after this use, as 003 section III-E hints: what a forward
+/// kernel only read.
+inline bool rests_after(const Kernel& kernel, const Use& use) {
+  return kernel.phase == Phase::forward && !use.writes;
+}
+
 /// After the last kernel stands one more, which reads the results: they are to be at hand at the step's end.
 class StepUses {
  public:

@@ -26,6 +26,9 @@
 namespace terrace {
 namespace {
 
+/// A workspace below this part of fast memory hardly changes what a plan can do.
+constexpr std::uint64_t kSmallWorkspace = 50;
+
 /// Options of every planner: the engine that updates go to, and whether tensors are laid out to travel
 /// together.
 constexpr std::string_view kUpdates = "updates", kAggregate = "aggregate";
@@ -199,12 +202,28 @@ Result<Plan> make_plan_by(const std::function<Result<Plan>(const PlanRequest&)>&
                              readable(least.bytes), readable(request.budget[0]),
                              readable(least.bytes - request.budget[0]))};
   }
-  const VariantChoice variants(request);
-  auto plan = make(variants.request());
+  const auto made = [&](const VariantChoice& variants) {
+    auto plan = make(variants.request());
+    if (plan) variants.restore(*plan);
+    return plan;
+  };
+  const VariantChoice fastest(request);
+  auto plan = made(fastest);
+  Timeline timeline;
+  if (plan) timeline = simulate(request.graph, request.machine, request.profile, *plan);
+  // A small workspace is not worth planning twice.
+  if (fastest.spare_workspace() > request.budget[0] / kSmallWorkspace) {
+    auto other = made(VariantChoice(request, Prefer::no_workspace));
+    if (other) {
+      Timeline then = simulate(request.graph, request.machine, request.profile, *other);
+      if (!plan || then.step < timeline.step) {
+        plan = std::move(other);
+        timeline = std::move(then);
+      }
+    }
+  }
   if (!plan) return plan;
-  variants.restore(*plan);
   plan->planner = name;
-  const Timeline timeline = simulate(request.graph, request.machine, request.profile, *plan);
   plan->prediction = {timeline.step, step_bound(request).step, timeline.exposed, timeline.moved};
   return plan;
 }

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "planners/deeptm/correction.hpp"
+
 namespace terrace {
 
 Adjuster::Adjuster(const Graph& graph, Machine machine, Profile profile, Plan plan, PlanFunction planner,
@@ -21,20 +23,36 @@ void Adjuster::begin_observing() {
   predicted_ = simulate(graph_, machine_, profile_, plan_);
   first_ = true;
   drifts_.clear();
+  measured_.clear();
+}
+
+AdjusterOptions adjuster_options(std::string_view planner) {
+  AdjusterOptions options;
+  if (learns(planner)) options.correction = Correction::each_kernel;
+  return options;
 }
 
 std::optional<Adjustment> Adjuster::observe(const Timeline& measured) {
   if (std::exchange(first_, false)) return std::nullopt;
   drifts_.push_back(drift_of(machine_, plan_, measured, predicted_));
+  if (options_.correction == Correction::each_kernel) measured_.push_back(measured);
   if (drifts_.size() < options_.steps) return std::nullopt;
   const Drift drift = median_of(drifts_);
+  if (has_drifted(drift)) return plan_again(drift);
   drifts_.erase(drifts_.begin());
-  return drift.largest() > options_.tolerance ? plan_again(drift) : std::nullopt;
+  if (!measured_.empty()) measured_.erase(measured_.begin());
+  return std::nullopt;
+}
+
+bool Adjuster::has_drifted(const Drift& drift) const {
+  if (drift.largest() > options_.tolerance) return true;
+  return !measured_.empty() && 1 + unevenness(plan_, median_of(measured_), predicted_) > options_.tolerance;
 }
 
 std::optional<Adjustment> Adjuster::plan_again(const Drift& drift) {
   machine_ = corrected(std::move(machine_), drift);
   profile_ = corrected(std::move(profile_), drift, machine_);
+  if (!measured_.empty()) profile_ = deeptm::corrected(graph_, profile_, plan_, median_of(measured_));
   auto better = better_plan(drift);
   if (better) plan_ = better->plan.plan();
   begin_observing();

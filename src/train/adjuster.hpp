@@ -8,7 +8,9 @@
 //
 // Drifted means: over several steps kernels or a link took so much longer, or shorter, than predicted that
 // noise does not explain it. The machine is corrected then and, where that promises a gain, the plan changed.
-// One thread at a time.
+// For a planner that learns, each kernel's time is corrected by itself: its agent repeats the step as
+// measured, which feeds what it remembers, and trains on (the online correction of 004 section V). One thread
+// at a time.
 #pragma once
 
 #include <optional>
@@ -19,11 +21,18 @@
 
 namespace terrace {
 
+/// What is corrected of the profile: all kernels by one factor, or each that ran by what it took.
+enum class Correction { one_factor, each_kernel };
+
 struct AdjusterOptions {
   std::size_t steps = 5;   ///< how many are observed before anything is concluded
   double tolerance = 1.2;  ///< a factor up to this is taken for noise
   double gain = 0.02;      ///< the least share of the step's time for which a plan is changed
+  Correction correction = Correction::one_factor;
 };
+
+/// What suits a planner of this name.
+AdjusterOptions adjuster_options(std::string_view planner);
 
 struct Adjustment {
   VerifiedPlan plan;
@@ -48,6 +57,7 @@ class Adjuster {
   std::optional<Adjustment> plan_again(const Drift& drift);
   std::optional<Adjustment> better_plan(const Drift& drift) const;
   void begin_observing();
+  bool has_drifted(const Drift& drift) const;
 
   const Graph& graph_;
   Machine machine_;
@@ -59,6 +69,7 @@ class Adjuster {
   Timeline predicted_;
   bool first_ = true;  // the first step under a plan finds cold caches, so it says nothing
   std::vector<Drift> drifts_;
+  std::vector<Timeline> measured_;  // of the same steps, where each kernel is corrected
 };
 
 }  // namespace terrace

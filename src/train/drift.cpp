@@ -2,6 +2,7 @@
 #include "train/drift.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/median.hpp"
 
@@ -53,6 +54,27 @@ Drift drift_of(const Machine& machine, const Plan& plan, const Timeline& measure
   for (const Link& link : machine.links)
     drift.links.push_back(ratio(busy(plan, measured, link), busy(plan, predicted, link)));
   return drift;
+}
+
+double unevenness(const Plan& plan, const Timeline& measured, const Timeline& predicted) {
+  Seconds off{0};
+  for (std::size_t i = 0; i < plan.instructions.size(); ++i) {
+    if (std::holds_alternative<Run>(plan.instructions[i]))
+      off +=
+          Seconds{std::abs((measured.instructions[i].length() - predicted.instructions[i].length()).count())};
+  }
+  const Seconds all = computing(plan, predicted);
+  return all > Seconds{0} ? off / all : 0;
+}
+
+Timeline median_of(const std::vector<Timeline>& steps) {
+  Timeline middle = steps.front();
+  for (std::size_t i = 0; i < middle.instructions.size(); ++i) {
+    std::vector<double> lengths;
+    for (const Timeline& step : steps) lengths.push_back(step.instructions[i].length().count());
+    middle.instructions[i].end = middle.instructions[i].begin + Seconds{median(std::move(lengths))};
+  }
+  return middle;
 }
 
 Drift median_of(const std::vector<Drift>& drifts) {

@@ -20,6 +20,13 @@ struct Drift {
 /// The drift that one step shows. A link counts while it has something to carry.
 Drift drift_of(const Machine& machine, const Plan& plan, const Timeline& measured, const Timeline& predicted);
 
+/// How much the kernels of a step differ from what was predicted for each, whichever way, as a share of all
+/// their time: a few that are slower and a few that are faster do not show in one factor.
+double unevenness(const Plan& plan, const Timeline& measured, const Timeline& predicted);
+
+/// Each instruction as long as in the median of these steps. pre: at least one, all of one plan
+Timeline median_of(const std::vector<Timeline>& steps);
+
 /// The median of each factor. pre: at least one, all of one machine
 Drift median_of(const std::vector<Drift>& drifts);
 

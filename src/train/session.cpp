@@ -237,7 +237,7 @@ Result<void> Session::State::start_planned() {
     trainer = *std::move(started);
     if (options.adjust && profile)
       adjuster.emplace(workload->graph(), workload->machine, *profile, verified->plan(),
-                       planner_named(options.planner));
+                       planner_named(options.planner), adjuster_options(options.planner));
     return {};
   });
 }

@@ -42,6 +42,7 @@ TEST_F(TrainOnTrial, SpendsRealStepsOnceWithTheSameBits) {
   EXPECT_GT(tried.at("trial_steps"), 0);
   EXPECT_LT(tried.at("trial_steps"), 50);
   EXPECT_EQ(tried.at("trial_remembered"), false);
+  EXPECT_GT(tried.at("profiling_step_seconds"), 0) << "accesses are counted once";
   EXPECT_EQ(tried.at("same_bits"), true);
   EXPECT_EQ(tried.at("loss").size(), 50U);
   const Outcome second = run(command + "--json result.json");
@@ -50,6 +51,7 @@ TEST_F(TrainOnTrial, SpendsRealStepsOnceWithTheSameBits) {
   const Json remembered = result();
   EXPECT_EQ(remembered.at("trial_steps"), 0);
   EXPECT_EQ(remembered.at("trial_remembered"), true);
+  EXPECT_TRUE(remembered.at("profiling_step_seconds").is_null());
   EXPECT_EQ(remembered.at("planner"), tried.at("planner"));
   EXPECT_EQ(remembered.at("loss"), tried.at("loss"));
 }

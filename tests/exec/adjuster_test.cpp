@@ -122,6 +122,58 @@ TEST(Adjuster, KeepsAPlanThatAnotherWouldNotBeat) {
   EXPECT_NE(adjuster.machine(), subject.machine) << "it was corrected all the same";
 }
 
+/// Some kernels take half as long again and the others so much less that all together take the same:
+/// one factor does not show it, and an agent that learns goes on from the step as it was measured.
+TEST(Adjuster, CorrectsEachKernelForAPlannerThatLearns) {
+  LearnedAgents agents;
+  const PlanFunction learned = [&](const PlanRequest& asked) {
+    PlanRequest request = asked;
+    request.agents = &agents;
+    return make_plan("deeptm+episodes=5", request);
+  };
+  Subject subject;
+  const std::vector<Bytes> budget{subject.plan.budget[0], subject.machine.tiers[1].capacity};
+  subject.plan = learned({subject.graph, subject.machine, subject.profile, budget, 1}).value();
+  subject.plan.budget = budget;  // the next plan may need more than this one
+  Timeline measured = simulate(subject.graph, subject.machine, subject.profile, subject.plan);
+  // About half of the time is in kernels that take half as long again.
+  Seconds slower{0}, others{0};
+  std::vector<Interval*> fast;
+  for (std::size_t i = 0; i < subject.plan.instructions.size(); ++i) {
+    Interval& one = measured.instructions[i];
+    if (!std::holds_alternative<terrace::Run>(subject.plan.instructions[i])) continue;
+    if (slower <= others) {
+      slower += one.length();
+      one.end = one.begin + one.length() * 1.5;
+    } else {
+      others += one.length();
+      fast.push_back(&one);
+    }
+  }
+  const double less = 1 - 0.5 * slower / others;
+  ASSERT_GT(less, 0);
+  for (Interval* one : fast) one->end = one->begin + one->length() * less;
+
+  AdjusterOptions options;
+  options.gain = -10;  // any plan will do
+  const auto observed = [&](Adjuster adjuster) {
+    std::optional<Adjustment> better;
+    for (std::size_t i = 0; i < 1 + options.steps; ++i) better = adjuster.observe(measured);
+    return better;
+  };
+  const auto adjuster = [&] {
+    return Adjuster(subject.graph, subject.machine, subject.profile, subject.plan, learned, options);
+  };
+  EXPECT_FALSE(observed(adjuster()));
+  options.correction = Correction::each_kernel;
+  const auto better = observed(adjuster());
+  ASSERT_TRUE(better);
+  EXPECT_NE(better->plan->remark.find("with an agent trained before"), std::string::npos)
+      << better->plan->remark;
+  EXPECT_EQ(adjuster_options("deeptm+copies=sync").correction, Correction::each_kernel);
+  EXPECT_EQ(adjuster_options("best").correction, Correction::one_factor);
+}
+
 /// Between steps, from any plan to any other.
 TEST(ChangePlan, GoesOnWithTheSameBits) {
   const TemporaryFolder folder;

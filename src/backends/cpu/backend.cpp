@@ -16,7 +16,10 @@ namespace terrace::cpu {
 Result<Graph> CpuBackend::lower(const Graph& graph, unsigned threads) const {
   return cpu::lower(graph, threads);
 }
-Graph CpuBackend::with_variants(Graph graph) const { return cpu::with_variants(std::move(graph)); }
+Graph CpuBackend::with_variants(Graph graph) const {
+  graph = cpu::with_variants(std::move(graph));
+  return variants_ == Variants::any ? with_direct_convolutions(std::move(graph)) : graph;
+}
 Kernels CpuBackend::instantiate(const Graph& graph) const { return cpu::instantiate(graph); }
 std::unique_ptr<RunnableKernel> CpuBackend::instantiate(const Graph& graph, const Kernel& kernel) const {
   return cpu::instantiate(graph, kernel);

@@ -4,11 +4,14 @@
 #pragma once
 
 #include "backends/backend.hpp"
+#include "backends/processor.hpp"
 
 namespace terrace::cpu {
 
 class CpuBackend final : public Backend {
  public:
+  explicit CpuBackend(Variants variants = Variants::same_bits) : variants_(variants) {}
+
   Result<Graph> lower(const Graph& graph, unsigned threads) const override;
   Graph with_variants(Graph graph) const override;
   Kernels instantiate(const Graph& graph) const override;
@@ -22,6 +25,9 @@ class CpuBackend final : public Backend {
                       std::byte* stored) const override;
   void to_row_major(const Graph& graph, TensorId id, const std::byte* stored,
                     std::byte* row_major) const override;
+
+ private:
+  const Variants variants_;
 };
 
 }  // namespace terrace::cpu

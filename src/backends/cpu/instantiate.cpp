@@ -139,6 +139,16 @@ void reorder_now(const Desc& from, const std::byte* source, const Desc& to, std:
   Primitive(recipe.primitive, slots).run(operands);
 }
 
+/// The kernel's first variant. A direct convolution is no other implementation of Winograd's algorithm: it
+/// has a description of its own.
+Recipe variant_of(const Kernel& kernel, const Descs& descs, const Recipe& usual) {
+  const std::string& name = kernel.variants.front().name;
+  if (name == usual.primitive.impl_info_str()) return usual;
+  const auto direct = direct_convolution(kernel, descs);
+  if (direct && name == direct->primitive.impl_info_str()) return *direct;
+  return implemented_as(usual, name);
+}
+
 }  // namespace
 
 Descs descs_of(const Graph& graph, const Kernel& kernel) {
@@ -155,7 +165,7 @@ std::unique_ptr<RunnableKernel> instantiate(const Graph& graph, const Kernel& ke
     return std::make_unique<ConcatBackward>(kernel, descs);
   auto chosen = recipe(kernel, descs);
   check(chosen.has_value(), "every operation but a foreign one has an implementation");
-  if (!kernel.variants.empty()) chosen = implemented_as(*chosen, kernel.variants.front().name);
+  if (!kernel.variants.empty()) chosen = variant_of(kernel, descs, *chosen);
   check(chosen->scratch() <= (kernel.workspace ? graph[kernel.workspace].bytes : Bytes{}),
         "a lowered kernel brings its scratch memory");
   OneDnnKernel::Extra before, after;

@@ -59,6 +59,10 @@ std::vector<Recipe> alternatives(const Recipe& recipe);
 /// The implementation of that name. pre: it is the recipe's or one of its alternatives
 Recipe implemented_as(const Recipe& recipe, const std::string& name);
 
+/// The direct algorithm for the operands of a convolution that `recipe` computes by Winograd's; nothing for
+/// other kernels, and where it takes other layouts.
+std::optional<Recipe> direct_convolution(const Kernel& kernel, const Descs& descs);
+
 /// Returns how the operands of convolutions, linear layers and recurrent layers look to oneDNN when their
 /// tensor is stored as PyTorch stores it. Groups become an axis of their own; transposed filters and gates
 /// are seen in another order.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cpu/recipe.hpp"
+#include <string_view>
 
+#include "backends/cpu/recipe.hpp"
 #include "terrace/operation.hpp"
 
 namespace terrace::cpu {
@@ -117,6 +118,25 @@ Recipe convolution_recipe(const Kernel& kernel, const Descs& descs) {
     }
   }
   return convolution(kernel, descs, dnnl::algorithm::convolution_direct);
+}
+
+std::optional<Recipe> direct_convolution(const Kernel& kernel, const Descs& descs) {
+  const Operation operation = operation_of(kernel);
+  if (operation != Operation::conv2d && operation != Operation::conv2d_backward_data &&
+      operation != Operation::conv2d_backward_weights)
+    return std::nullopt;
+  const Recipe usual = convolution_recipe(kernel, descs);
+  if (std::string_view(usual.primitive.impl_info_str()).find("wino") == std::string_view::npos)
+    return std::nullopt;
+  try {
+    Recipe direct = convolution(kernel, descs, dnnl::algorithm::convolution_direct);
+    if (std::string_view(direct.primitive.impl_info_str()).find("ref") != std::string_view::npos)
+      return std::nullopt;
+    return direct;
+  } catch (const dnnl::error& refusal) {
+    if (refusal.status != dnnl_unimplemented) throw;
+    return std::nullopt;
+  }
 }
 
 Recipe transposed_recipe(const Kernel& kernel, const Descs& descs) {

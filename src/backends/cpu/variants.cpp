@@ -100,4 +100,13 @@ Graph with_variants(Graph graph) {
   return graph;
 }
 
+Graph with_direct_convolutions(Graph graph) {
+  for (Kernel& kernel : graph.kernels) {
+    const auto direct = direct_convolution(kernel, descs_of(graph, kernel));
+    if (!direct || direct->scratch() > Bytes{} || kernel.variants.size() != 1 || !kernel.workspace) continue;
+    kernel.variants.push_back({direct->primitive.impl_info_str(), Bytes{}, {}});
+  }
+  return graph;
+}
+
 }  // namespace terrace::cpu

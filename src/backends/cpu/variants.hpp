@@ -17,4 +17,9 @@ namespace terrace::cpu {
 /// OpenMP has now
 Graph with_variants(Graph graph);
 
+/// Adds the direct algorithm to convolutions that have Winograd's, where it takes the same layouts and no
+/// workspace: slower in less memory, with other bits. Which of them runs is part of what a run computes, so
+/// that a run with the same bits has the plan's variants (`as_planned`). pre: `lower` made the graph
+Graph with_direct_convolutions(Graph graph);
+
 }  // namespace terrace::cpu

@@ -24,12 +24,6 @@ std::unique_ptr<Tier> tier_without_memory(const MachineTier& tier, Bytes budget)
   return std::make_unique<DescribedTier>(std::move(description));
 }
 
-/// Returns whether the tensor is archived after this use: one that a forward kernel only read is not used for
-/// some time (003 section III-E).
-bool rests_after(const Kernel& kernel, const Use& use) {
-  return kernel.phase == Phase::forward && !use.writes;
-}
-
 }  // namespace
 
 RehearsedStep::RehearsedStep(const PlanRequest& request, const StepUses& uses,

@@ -11,7 +11,7 @@ namespace {
 
 /// What makes two agents strangers: all that changes what their states and actions mean.
 std::string kind_of(const deeptm::EnvironmentRules& rules) {
-  return fmt::format("deeptm {} {} {} {} {}", static_cast<int>(rules.heat.property),
+  return fmt::format("deeptm with idle tensors {} {} {} {} {}", static_cast<int>(rules.heat.property),
                      static_cast<int>(rules.heat.weighting), static_cast<int>(rules.heat.hotter),
                      static_cast<int>(rules.copies), static_cast<int>(rules.reward));
 }

@@ -60,6 +60,17 @@ void Environment::list_decisions() {
       hottest_first(from);
     }
   }
+  decision_before_.resize(visits_.all.size());
+  decision_after_.resize(visits_.all.size());
+  for (std::size_t i = 0; i < decisions_.size(); ++i) {
+    if (decisions_[i].when == Decision::When::start) continue;
+    auto& places = decisions_[i].when == Decision::When::before ? decision_before_ : decision_after_;
+    places[decisions_[i].visit] = i;
+  }
+}
+
+double Environment::idle_heat(std::uint32_t unit, std::uint32_t next, std::uint32_t kernel) const {
+  return deeptm::idle_heat(heat_, view_, units_.all[unit], visits_.all[next], kernel, rules_.heat);
 }
 
 void Environment::find_needed() {

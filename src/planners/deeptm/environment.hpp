@@ -11,9 +11,15 @@
 // and one that comes does so best right before the next, so that only these moments are asked about. A tensor
 // has one slower home in a step: the tier of the first decision that sends it to a slower one.
 //
-// An action for which there is no room is answered with a large negative reward and replaced by one that
-// fits, where 004 ends the episode: a graph with thousands of decisions would hardly ever be seen to its end.
-// Environments are constant once made, and any number of rollouts may borrow one.
+// What is idle in fast memory makes room for what is used now or is hotter, the coldest first. 004 asks about
+// every living tensor at every kernel instead; here the idle one leaves as if that had been decided right
+// after its last use, so that the earlier answer is changed and the room is free from there on. Where that is
+// not enough for a kernel's operand, others that the kernel only reads leave, too, and are read in slower
+// memory.
+//
+// An action for which there is no room even so is answered with a large negative reward and replaced by one
+// that fits, where 004 ends the episode: a graph with thousands of decisions would hardly ever be seen to its
+// end. Environments are constant once made, and any number of rollouts may borrow one.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +40,7 @@ enum class Reward { share, time };
 struct EnvironmentRules {
   HeatRules heat;
   Copies copies = Copies::asynchronous;
-  Reward reward = Reward::share;
+  Reward reward = Reward::time;
 };
 
 struct Decision {
@@ -58,6 +64,11 @@ class Environment {
   const migration::Visits& visits() const { return visits_; }
   /// All decisions in order, those that may turn out to be closed, too. At one moment the hottest come first.
   const std::vector<Decision>& decisions() const { return decisions_; }
+  /// The places among them of the decisions before and after a visit.
+  std::size_t decision_before(std::uint32_t visit) const { return decision_before_[visit]; }
+  std::size_t decision_after(std::uint32_t visit) const { return decision_after_[visit]; }
+  /// The heat of a unit that waits for its next visit when a kernel begins.
+  double idle_heat(std::uint32_t unit, std::uint32_t next, std::uint32_t kernel) const;
   std::uint32_t tiers() const { return static_cast<std::uint32_t>(request_.machine.tiers.size()); }
   /// Whether what the tensor holds before this visit is read in it or later.
   bool is_needed(std::uint32_t visit) const { return needed_[visit]; }
@@ -81,7 +92,8 @@ class Environment {
   migration::Visits visits_;
   HeatTable heat_;
   std::vector<Decision> decisions_;
-  std::vector<bool> needed_;  ///< by visit
+  std::vector<std::size_t> decision_before_, decision_after_;  ///< by visit
+  std::vector<bool> needed_;                                   ///< by visit
   Seconds longest_transfer_{0};
 };
 

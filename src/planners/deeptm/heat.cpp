@@ -25,29 +25,59 @@ std::int64_t hot_bytes(const std::vector<Properties>& living, const Weights& wei
   return bytes;
 }
 
-void scale(std::vector<Properties>& living, double Properties::*property) {
-  double least = std::numeric_limits<double>::infinity(), most = -least;
-  for (const Properties& one : living) {
-    least = std::min(least, one.*property);
-    most = std::max(most, one.*property);
+constexpr double Properties::*kProperties[] = {&Properties::recency, &Properties::frequency,
+                                               &Properties::size, &Properties::lifetime};
+
+HeatScale scale_of(const std::vector<Properties>& living) {
+  HeatScale scale;
+  for (double Properties::*property : kProperties) {
+    double least = std::numeric_limits<double>::infinity(), most = -least;
+    for (const Properties& one : living) {
+      least = std::min(least, one.*property);
+      most = std::max(most, one.*property);
+    }
+    scale.least.*property = least;
+    scale.most.*property = most;
   }
-  for (Properties& one : living) one.*property = most > least ? (one.*property - least) / (most - least) : 0;
+  return scale;
+}
+
+void apply(const HeatScale& scale, Properties& one) {
+  for (double Properties::*property : kProperties) {
+    const double least = scale.least.*property, most = scale.most.*property;
+    one.*property = most > least ? (one.*property - least) / (most - least) : 0;
+  }
+}
+
+/// What one property alone makes of a tensor: the greater, the hotter.
+double value_of(const Properties& one, const HeatRules& rules) {
+  switch (rules.property) {
+    case Property::size:
+      return -one.size;
+    case Property::lifetime:
+      return rules.hotter == Hotter::long_lived ? one.lifetime : -one.lifetime;
+    case Property::recency:
+      return -one.recency;
+    default:
+      return one.frequency;
+  }
+}
+
+/// The properties of a unit with `passed` of its uses over, not scaled yet.
+Properties properties_of(const StepView& view, const Unit& unit, std::size_t passed, std::uint32_t kernel) {
+  const bool again = passed == unit.touches.size();  // in the next step
+  const std::uint32_t next =
+      again ? view.kernels() + unit.touches.front().kernel : unit.touches[passed].kernel;
+  const std::uint32_t lifetime =
+      unit.persistent ? view.kernels() : unit.touches.back().kernel - unit.touches.front().kernel;
+  const std::size_t uses = unit.touches.size() - (unit.persistent ? 0 : passed);
+  return {static_cast<double>(next) - kernel, static_cast<double>(uses), static_cast<double>(unit.size.count),
+          static_cast<double>(lifetime), static_cast<std::int64_t>(unit.size.count)};
 }
 
 /// One property alone has no weights to adjust: the best tensors are hot until fast memory is full.
 std::vector<double> ranked(const std::vector<Properties>& living, std::int64_t capacity, HeatRules rules) {
-  const auto value = [&](const Properties& one) {
-    switch (rules.property) {
-      case Property::size:
-        return -one.size;
-      case Property::lifetime:
-        return rules.hotter == Hotter::long_lived ? one.lifetime : -one.lifetime;
-      case Property::recency:
-        return -one.recency;
-      default:
-        return one.frequency;
-    }
-  };
+  const auto value = [&](const Properties& one) { return value_of(one, rules); };
   std::vector<std::uint32_t> order(living.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(),
@@ -71,7 +101,7 @@ class Heating {
         capacity_(static_cast<std::int64_t>(capacity.count)),
         rules_(rules),
         table_{std::vector<double>(units.all.size()), std::vector<double>(visits.all.size()),
-               std::vector<double>(visits.all.size())},
+               std::vector<double>(visits.all.size()), std::vector<HeatScale>(view.kernels() + 2)},
         now_(units.all.size()),
         passed_(units.all.size()),
         begins_(view.kernels() + 2) {
@@ -104,30 +134,19 @@ class Heating {
     });
   }
 
-  Properties properties(std::uint32_t u, std::uint32_t k) const {
-    const Unit& unit = units_.all[u];
-    const bool again = passed_[u] == unit.touches.size();  // in the next step
-    const std::uint32_t next =
-        again ? view_.kernels() + unit.touches.front().kernel : unit.touches[passed_[u]].kernel;
-    const std::uint32_t lifetime =
-        unit.persistent ? view_.kernels() : unit.touches.back().kernel - unit.touches.front().kernel;
-    const std::size_t uses = unit.touches.size() - (unit.persistent ? 0 : passed_[u]);
-    return {static_cast<double>(next) - k, static_cast<double>(uses), static_cast<double>(unit.size.count),
-            static_cast<double>(lifetime), static_cast<std::int64_t>(unit.size.count)};
-  }
-
   void heat_up(std::uint32_t k) {
     std::vector<Properties> living;
-    for (const std::uint32_t u : living_) living.push_back(properties(u, k));
-    for (double Properties::*property :
-         {&Properties::recency, &Properties::frequency, &Properties::size, &Properties::lifetime})
-      scale(living, property);
+    for (const std::uint32_t u : living_)
+      living.push_back(properties_of(view_, units_.all[u], passed_[u], k));
+    table_.scale[k] = scale_of(living);
+    for (Properties& one : living) apply(table_.scale[k], one);
     if (rules_.property != Property::all) {
       const std::vector<double> heats = ranked(living, capacity_, rules_);
       for (std::size_t i = 0; i < living_.size(); ++i) now_[living_[i]] = heats[i];
       return;
     }
     if (rules_.weighting == Weighting::dynamic) adjust(weights_, living, capacity_, rules_.hotter);
+    table_.scale[k].weights = weights_;
     // Where all that lives fits, nothing is too cold.
     std::int64_t all = 0;
     for (const Properties& one : living) all += one.bytes;
@@ -187,6 +206,14 @@ std::int64_t adjust(Weights& weights, const std::vector<Properties>& living, std
 HeatTable make_heat(const StepView& view, const Units& units, const Visits& visits, Bytes capacity,
                     const HeatRules& rules) {
   return Heating(view, units, visits, capacity, rules).run();
+}
+
+double idle_heat(const HeatTable& table, const StepView& view, const Unit& unit, const Visit& next,
+                 std::uint32_t kernel, const HeatRules& rules) {
+  const HeatScale& scale = table.scale[kernel];
+  Properties of = properties_of(view, unit, next.touches, kernel);
+  apply(scale, of);
+  return rules.property == Property::all ? heat(of, scale.weights, rules.hotter) : value_of(of, rules);
 }
 
 }  // namespace terrace::deeptm

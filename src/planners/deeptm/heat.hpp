@@ -31,13 +31,6 @@ struct HeatRules {
   Hotter hotter = Hotter::short_lived;
 };
 
-/// The heat of units at the moments when something is decided about them.
-struct HeatTable {
-  std::vector<double> start;   ///< by unit: when the step starts
-  std::vector<double> before;  ///< by visit: when its kernel begins
-  std::vector<double> after;   ///< by visit: when its kernel is over
-};
-
 struct Weights {
   double recency = 1, frequency = 1, size = 1, lifetime = 1;
 };
@@ -46,6 +39,20 @@ struct Weights {
 struct Properties {
   double recency = 0, frequency = 0, size = 0, lifetime = 0;
   std::int64_t bytes = 0;
+};
+
+/// What heat is made of when a kernel begins: the weights, and what scales each property.
+struct HeatScale {
+  Weights weights;
+  Properties least, most;
+};
+
+/// The heat of units at the moments when something is decided about them.
+struct HeatTable {
+  std::vector<double> start;     ///< by unit: when the step starts
+  std::vector<double> before;    ///< by visit: when its kernel begins
+  std::vector<double> after;     ///< by visit: when its kernel is over
+  std::vector<HeatScale> scale;  ///< by kernel, for units between two visits
 };
 
 inline double heat(const Properties& of, const Weights& by, Hotter hotter) {
@@ -62,5 +69,10 @@ std::int64_t adjust(Weights& weights, const std::vector<Properties>& living, std
 /// pre: every visit has one kernel
 HeatTable make_heat(const migration::StepView& view, const migration::Units& units,
                     const migration::Visits& visits, Bytes capacity, const HeatRules& rules);
+
+/// The heat of a unit that is not in use when a kernel begins; of one property alone, how much of it there
+/// is. pre: kernel <= the first of `next`, which is a visit of the unit
+double idle_heat(const HeatTable& table, const migration::StepView& view, const migration::Unit& unit,
+                 const migration::Visit& next, std::uint32_t kernel, const HeatRules& rules);
 
 }  // namespace terrace::deeptm

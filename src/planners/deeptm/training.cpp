@@ -77,6 +77,8 @@ void Training::run() {
   const double ramp = kRamp * most, patience = std::max(1.0, kPatience * most);
   for (int attempt = 0; attempt < kHeatAttempts && !std::isfinite(best_score_); ++attempt)
     run_episode(Policy::heat, 1);
+  for (const Policy policy : {Policy::demand, Policy::cost})
+    if (!is_stopped()) run_episode(policy, 1);
   if (!earlier_.empty()) run_episode(Policy::repeat, 1);
   const double first = earlier_.empty() ? kFirstGreedy : kContinuedGreedy;
   while (episode_ < most && !is_stopped()) {
@@ -90,6 +92,8 @@ void Training::run() {
 
 std::uint32_t Training::choose(const Rollout& rollout, Policy policy, double greedy) {
   if (policy == Policy::heat) return by_heat(rollout).index;
+  if (policy == Policy::demand) return by_demand(rollout).index;
+  if (policy == Policy::cost) return by_cost(rollout).index;
   if (policy == Policy::repeat) {
     const std::uint8_t known = earlier_[rollout.position()];
     return known == kNotAsked ? by_heat(rollout).index : known;
@@ -112,6 +116,8 @@ void Training::run_episode(Policy policy, double greedy) {
     const std::uint32_t action = choose(rollout, policy, greedy);
     const Outcome outcome = rollout.act({action});
     actions[position] = static_cast<std::uint8_t>(outcome.tier.index);
+    for (const Outcome::Left& left : outcome.left)
+      actions[left.position] = static_cast<std::uint8_t>(left.tier.index);
     double reward = outcome.reward;
     after_.clear();
     if (rollout.done()) {

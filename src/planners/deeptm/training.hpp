@@ -5,8 +5,9 @@
 //   score       the episodic reward, 004 eq. 9-13: what an episode is judged by
 //
 // The first episode follows heat alone, so that there is a plan from the start and no result is worse than
-// the planner `heat`. Then greedy actions become more and more frequent, as in 004 Table II. All limits are
-// counts of work, so that the same request gives the same plan.
+// the planner `heat`. Two more bring what is used when it is used and let heat say what
+// leaves: one always, one where that costs less at once. Then greedy actions become more and more frequent,
+// as in 004 Table II. All limits are counts of work, so that the same request gives the same plan.
 #pragma once
 
 #include <optional>
@@ -48,7 +49,7 @@ class Training {
   std::uint32_t found_at() const { return found_at_; }
 
  private:
-  enum class Policy { heat, repeat, learned };
+  enum class Policy { heat, demand, cost, repeat, learned };
   void run_episode(Policy policy, double greedy);
   std::uint32_t choose(const Rollout& rollout, Policy policy, double greedy);
   double judge(const Rollout& rollout, const Actions& actions);
