@@ -32,7 +32,7 @@ class QueueOpener {
 
   std::unique_ptr<BlockQueue> open() {
     auto queue = open_unpaced();
-    return pace_ ? pace(std::move(queue), pace_) : std::move(queue);
+    return pace_ ? pace(std::move(queue), file_, pace_) : std::move(queue);
   }
 
   const BlockFile& file() const { return file_; }

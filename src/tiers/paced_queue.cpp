@@ -94,8 +94,9 @@ unsigned depth_of(const BlockQueue& queue, PaceLimits limits) {
 
 class PacedQueue final : public BlockQueue {
  public:
-  PacedQueue(std::unique_ptr<BlockQueue> queue, std::shared_ptr<SharedPace> pace)
+  PacedQueue(std::unique_ptr<BlockQueue> queue, BlockFile file, std::shared_ptr<SharedPace> pace)
       : queue_(std::move(queue)),
+        file_(std::move(file)),
         pace_(std::move(pace)),
         depth_(depth_of(*queue_, pace_->limits())),
         alarm_(*queue_) {}
@@ -116,6 +117,7 @@ class PacedQueue final : public BlockQueue {
 
   void submit(const BlockRequest& request) override {
     check(in_flight_ < depth(), "at most depth() requests may be in flight");
+    check_request(file_, request);  // here, where its author sees it, and not when its turn has come
     Way& way = request.access == Access::read ? reads_ : writes_;
     Bytes bytes;
     for (const Piece& piece : request.pieces) bytes += Bytes{piece.bytes};
@@ -153,7 +155,7 @@ class PacedQueue final : public BlockQueue {
       const Clock::Time now = steady_clock().now();
       while (!way->empty() && way->front().turn <= now) {
         const BlockRequest request = way->front().request;
-        way->pop_front();  // popped first, because submit() throws for a request that breaks the rules
+        way->pop_front();
         queue_->submit(request);
       }
       if (way->empty()) continue;
@@ -164,6 +166,7 @@ class PacedQueue final : public BlockQueue {
   }
 
   std::unique_ptr<BlockQueue> queue_;
+  const BlockFile file_;
   const std::shared_ptr<SharedPace> pace_;
   const unsigned depth_;
   Way reads_, writes_;
@@ -183,8 +186,9 @@ Clock::Time PaceLane::reserve(Bytes bytes, Clock::Time now) {
   return turn;
 }
 
-std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, std::shared_ptr<SharedPace> pace) {
-  return std::make_unique<PacedQueue>(std::move(queue), std::move(pace));
+std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, BlockFile file,
+                                 std::shared_ptr<SharedPace> pace) {
+  return std::make_unique<PacedQueue>(std::move(queue), std::move(file), std::move(pace));
 }
 
 }  // namespace terrace

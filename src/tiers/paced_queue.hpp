@@ -11,6 +11,7 @@
 
 #include "base/clock.hpp"
 #include "terrace/tier.hpp"
+#include "tiers/block_file.hpp"
 
 namespace terrace {
 
@@ -50,7 +51,9 @@ class SharedPace {
   PaceLane read_, write_;
 };
 
-/// Wraps a queue and keeps its contract. Throws EnvironmentError where the system starts no thread.
-std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, std::shared_ptr<SharedPace> pace);
+/// Wraps a queue to the file and keeps its contract. Throws EnvironmentError where the system starts no
+/// thread.
+std::unique_ptr<BlockQueue> pace(std::unique_ptr<BlockQueue> queue, BlockFile file,
+                                 std::shared_ptr<SharedPace> pace);
 
 }  // namespace terrace

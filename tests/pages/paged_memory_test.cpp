@@ -166,6 +166,7 @@ TEST(PagedMemory, AFileIsReadWithAndWithoutARing) {
     const auto service = pages::Service::start(std::move(stores), wanted).value();
     ASSERT_EQ(service->manage(reinterpret_cast<pages::Address>(memory.data()), memory.size()), 0);
     sweep(memory.bytes());
+    std::memset(memory.data(), 0, memory.size());  // as stress() wants to find it
     stress(memory.bytes(), 7, few_or_all(400, 40000));
     EXPECT_GT(service->statistics().counts.read_ahead, 1000U);
     EXPECT_EQ(service->check_records(), "");

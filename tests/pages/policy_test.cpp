@@ -54,7 +54,7 @@ TEST(Locality, BringsWholePartsWhereTheirPagesAreTouchedTogether) {
   Locality locality;
   SplitMix random(3);
   int faults = 0, whole = 0;
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 6000; ++i) {  // until every area of 64 MiB is known by itself
     const Address part = Address{random.below(1 << 14)} * kPart;
     const bool brought = locality.whole(part);
     ++faults;

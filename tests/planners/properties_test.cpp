@@ -236,7 +236,7 @@ TEST(MakePlan, PutsGradientsOfWeightsBesideWhereOnlyUpdatesWaitForThem) {
   for (const char* layer : {"a", "b", "c"}) x = net.relu(net.linear(layer, x, 256));
   const Value label = net.input("label", {32}, DataType::i32);
   net.train(net.cross_entropy(x, label), {});
-  const Graph graph = schedule(std::move(net).finish());
+  const Graph graph = share_in_place(schedule(std::move(net).finish()));
   Machine machine;
   machine.name = "two cores";
   machine.tiers.resize(1);

@@ -81,6 +81,15 @@ class NotingQueue final : public BlockQueue {
   bool woken_ = false;
 };
 
+/// What the queue above would lead to.
+BlockFile noted_file() {
+  BlockFile file;
+  file.capacity = 1_MiB;
+  file.block_size = 4_KiB;
+  file.memory_alignment = 512_B;
+  return file;
+}
+
 std::shared_ptr<SharedPace> limited(BytesPerSecond read, BytesPerSecond write) {
   return std::make_shared<SharedPace>(PaceLimits{read, write});
 }
@@ -95,7 +104,7 @@ TEST(PacedQueue, QueuesToOneDiskShareItsLimits) {
 
 TEST(PacedQueue, HandsRequestsOverInTheirTurnAndReadsPassWrites) {
   std::vector<std::pair<std::uint64_t, Clock::Time>> arrived;
-  const auto queue = pace(std::make_unique<NotingQueue>(arrived), limited({}, {1e8}));
+  const auto queue = pace(std::make_unique<NotingQueue>(arrived), noted_file(), limited({}, {1e8}));
   Memory memory(1 << 20);
   const Piece piece{memory.data(), 1 << 20};
   const Clock::Time start = steady_clock().now();
@@ -118,7 +127,7 @@ TEST(PacedQueue, HandsRequestsOverInTheirTurnAndReadsPassWrites) {
 
 TEST(PacedQueue, WakesWhoWaitsForNothing) {
   std::vector<std::pair<std::uint64_t, Clock::Time>> arrived;
-  const auto queue = pace(std::make_unique<NotingQueue>(arrived), limited({1e8}, {1e8}));
+  const auto queue = pace(std::make_unique<NotingQueue>(arrived), noted_file(), limited({1e8}, {1e8}));
   queue->wake();
   BlockCompletion completion;
   EXPECT_EQ(queue->wait({&completion, 1}), 0U);

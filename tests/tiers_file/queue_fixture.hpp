@@ -51,7 +51,7 @@ class QueueTest : public ::testing::TestWithParam<Variant> {
     }
     // A limit that makes requests wait for their turn but no test long.
     if (GetParam().paced)
-      queue_ = pace(std::move(queue_), std::make_shared<SharedPace>(PaceLimits{{500e6}, {500e6}}));
+      queue_ = pace(std::move(queue_), file_, std::make_shared<SharedPace>(PaceLimits{{500e6}, {500e6}}));
   }
 
   std::int64_t write(std::uint64_t offset, std::span<std::byte> memory) {
