@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/contents.hpp"
+#include "support/long_tests.hpp"
 #include "support/tiers.hpp"
 #include "terrace/error.hpp"
 #include "terrace/manager.hpp"
@@ -55,7 +56,7 @@ int run_program(Manager& manager, std::vector<std::pair<ObjectId, std::uint64_t>
 TEST_P(EveryFault, OfTheNthOperationLosesNothing) {
   const auto [policy, fault] = GetParam();
   int interrupted = 0, met = 0;
-  for (std::uint64_t nth = 1; nth <= 40; ++nth) {
+  for (std::uint64_t nth = 1; nth <= 40; nth += few_or_all<std::uint64_t>(3, 1)) {
     Manager manager(open_tiers({"dram:256KiB", "fake:4MiB,blocks"}), make_policy(policy).value());
     FakeTier& slow = as_fake(manager.tier(kSlow));
     slow.fail(nth, fault);
