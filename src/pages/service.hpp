@@ -242,7 +242,7 @@ class Service {
   std::unique_ptr<ReadRing> ring_;           // none: workers read
   std::vector<Flight> flights_;
   std::vector<std::uint16_t> grounded_;   // flights that are free, the last one used last
-  std::deque<std::uint16_t> held_;        // flights that hold, the oldest first
+  std::vector<std::uint16_t> held_;       // flights that hold, the oldest first
   std::atomic<bool> fault_waits_{false};  // the listener wants the lock
   unsigned idle_workers_ = 0;
   bool listening_ = false, stopping_ = false, paused_ = false, evicting_ = false, told_ = false;

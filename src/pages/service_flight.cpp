@@ -2,7 +2,6 @@
 // Fetches that no thread waits for: the listener starts their reads in the ring and fills in what comes
 // (service.hpp).
 #include <algorithm>
-#include <new>
 #include <utility>
 
 #include "pages/clock.hpp"
@@ -39,7 +38,8 @@ void each_stretch_of(const Fetch& fetch, Visit visit) {
 void Service::prepare_flights() {
   ring_ = options_.use_ring ? ReadRing::open() : nullptr;
   grounded_.clear();
-  new (&held_) std::deque<std::uint16_t>;  // a fork may have come in the middle of a change
+  held_.clear();
+  held_.reserve(kFlights);  // nothing is allocated while faults are served
   if (ring_ == nullptr) return flights_.clear();
   flights_.resize(kFlights);
   for (std::uint16_t i = 0; i < kFlights; ++i) {
@@ -106,7 +106,7 @@ bool Service::goes_on(PartId id, const Pending& fault, std::unique_lock<std::mut
 /// The sweep that the oldest of them was for has not come.
 void Service::stop_holding() {
   const std::uint16_t number = held_.front();
-  held_.pop_front();
+  held_.erase(held_.begin());
   flights_[number].holds = false;
   pager_->forget(flights_[number].fetch);
   ground(number);
