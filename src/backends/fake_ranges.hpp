@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel reads or writes, as a fake device wants to be told.
+// A fake device checks the order of operations by the ranges of bytes that each reads and writes: those of a
+// kernel are the bytes of its operands.
 #pragma once
 
 #include <span>

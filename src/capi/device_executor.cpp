@@ -60,7 +60,8 @@ class DeviceExecutor final : public StoredExecutor {
   const Timeline& timeline() const override { return timeline_; }
 
  private:
-  /// As the caller may use it: a fake device's bytes are in memory.
+  /// Turns a device's address into the pointer that callbacks get. The bytes of a fake device lie in memory,
+  /// so there it is an ordinary pointer.
   void* usable(DeviceAddress address) const {
     if (fake_ != nullptr) return fake_->bytes_at(address);
     return reinterpret_cast<void*>(static_cast<std::uintptr_t>(address.value));

@@ -26,7 +26,8 @@ struct terrace_executor {
   virtual void read_part(terrace::TensorId tensor, std::uint64_t begin, std::span<std::byte> to) = 0;
   /// Where kernels would find the tensor between steps; nullptr where they would not.
   virtual void* address(terrace::TensorId tensor) const = 0;
-  /// What the kernel that is being run is issued to; nullptr where it is not issued but computed.
+  /// The device's queue that the running callback issues its kernel to; nullptr where kernels run on the
+  /// host.
   virtual void* queue() const { return nullptr; }
   virtual void step() = 0;
   virtual const terrace::Timeline& timeline() const = 0;
@@ -43,7 +44,7 @@ std::uint32_t variant_number(const Kernel& kernel, std::string_view name);
 /// Kernels of the host as callbacks: their numbers are their places in the graph, which outlives the backend.
 std::shared_ptr<const Backend> backend_of(const Graph& graph, const terrace_callbacks& callbacks);
 
-/// One whose tiers the library has opened, and who keeps tensors in them between steps.
+/// An executor whose tiers the library has opened, and which keeps tensors in them between steps.
 class StoredExecutor : public terrace_executor {
  public:
   void write(TensorId tensor, std::span<const std::byte> from) override;

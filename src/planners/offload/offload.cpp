@@ -41,23 +41,24 @@ ByKernel updates_of(const Graph& graph) {
 /// Adds the kernels of the backward pass whose results nobody but chosen kernels uses: gradients of weights,
 /// for which the next layer's backward pass need not wait.
 ByKernel with_gradients(const Graph& graph, ByKernel chosen) {
-  std::vector<std::vector<std::size_t>> users(graph.tensors.size());  // by tensor: kernels
+  std::vector<std::vector<std::size_t>> users(graph.tensors.size());  // the kernels that use each tensor
   for (std::size_t k = 0; k < graph.kernels.size(); ++k) {
     for (const auto* side : {&graph.kernels[k].inputs, &graph.kernels[k].outputs}) {
       for (const Operand& operand : *side) users[operand.tensor.index].push_back(k);
     }
   }
-  ByKernel outlives(graph.tensors.size());
+  std::vector<bool> outlives(graph.tensors.size());  // whether a tensor is needed after the step
   for (std::size_t i = 0; i < outlives.size(); ++i) outlives[i] = graph.tensors[i].persistent;
   for (const TensorId result : graph.results) outlives[result.index] = true;
   for (std::size_t k = graph.kernels.size(); k-- > 0;) {
-    const auto is_chosens = [&](const Operand& output) {
+    const auto is_for_chosen = [&](const Operand& output) {
       const auto& all = users[output.tensor.index];
       return !outlives[output.tensor.index] &&
              std::all_of(all.begin(), all.end(), [&](std::size_t user) { return user == k || chosen[user]; });
     };
     const auto& outputs = graph.kernels[k].outputs;
-    if (graph.kernels[k].phase == Phase::backward && std::all_of(outputs.begin(), outputs.end(), is_chosens))
+    if (graph.kernels[k].phase == Phase::backward &&
+        std::all_of(outputs.begin(), outputs.end(), is_for_chosen))
       chosen[k] = true;
   }
   return chosen;
