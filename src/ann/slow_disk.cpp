@@ -181,7 +181,7 @@ class DiskPart final : public SlowPart {
     asked_.push_back({Access::read, unit * layout_.unit().count, std::span(&frame.piece, 1), number});
     return number;
   }
-  /// All that was asked for at once.
+  /// Submits all reads that were asked for, together.
   void start_reading() {
     if (!asked_.empty()) queue_.submit_all(asked_);
     asked_.clear();

@@ -34,7 +34,7 @@ std::string reason(const RunRow& all, double seconds) {
 }
 
 using Amount = std::uint64_t RunRow::*;
-/// Of all processes these are added up, but memory only of those that still have theirs.
+/// These are sums over all processes of a run; of memory, only processes that still run count.
 constexpr Amount kCounters[] = {
     &RunRow::faults,      &RunRow::zeroed,     &RunRow::opened,    &RunRow::fetches,    &RunRow::rescues,
     &RunRow::read,        &RunRow::read_ahead, &RunRow::written,   &RunRow::left_clean, &RunRow::left_zero,

@@ -11,10 +11,10 @@
 namespace terrace {
 namespace {
 
-/// What has no bytes is nowhere, and kernels are given this place for it.
+/// A tensor without bytes lies in no tier; kernels are given this address in place of one.
 alignas(64) std::byte nowhere[64];
 
-/// A plan of nothing but what outlives steps, side by side.
+/// Makes a plan that holds only the tensors that outlive steps, one behind the other.
 Plan persistent_tensors(const Graph& graph, Bytes alignment) {
   Plan plan;
   Bytes end{0};
