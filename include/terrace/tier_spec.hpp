@@ -69,6 +69,9 @@ struct TierSpec {
   bool operator==(const TierSpec&) const = default;
 };
 
+/// Whether the tier is memory of a device, which the host cannot dereference.
+inline bool lies_on_device(const TierSpec& spec) { return spec.kind == TierKind::cuda || spec.on_device; }
+
 /// Fails with one sentence that names the offending part and what would be accepted.
 Result<TierSpec> parse_tier_spec(std::string_view text);
 std::string to_string(const TierSpec& spec);

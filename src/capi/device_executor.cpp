@@ -132,7 +132,7 @@ class DeviceExecutor final : public StoredExecutor {
 
 bool is_for_device(const Machine& machine) {
   const auto spec = parse_tier_spec(machine.tiers.front().spec);
-  return spec && (spec->kind == TierKind::cuda || spec->on_device);
+  return spec && lies_on_device(*spec);
 }
 
 std::unique_ptr<terrace_executor> device_executor(Record record, const VerifiedPlan& plan,

@@ -27,7 +27,7 @@ bool is_memory(const TierSpec& spec) {
 }
 /// What the host has no address of.
 bool is_apart(const TierSpec& spec) {
-  return spec.kind == TierKind::file || spec.blocks || spec.kind == TierKind::cuda || spec.on_device;
+  return spec.kind == TierKind::file || spec.blocks || lies_on_device(spec);
 }
 
 Result<TierSpec> spec_of(const MachineTier& tier, const std::string& machine, Bytes budget) {

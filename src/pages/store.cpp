@@ -126,7 +126,7 @@ std::unique_ptr<Store> store_on(Tier& tier) {
 }
 
 Result<std::unique_ptr<Store>> open_store(const TierSpec& spec) {
-  if (spec.kind == TierKind::cuda || spec.on_device)
+  if (lies_on_device(spec))
     return Error{
         ErrorCode::unsupported,
         fmt::format("{} cannot hold pages of a program: name a disk or slower memory", to_string(spec))};

@@ -71,7 +71,7 @@ Result<Machine> measured_here(const WorkloadRequest& request) {
 /// The tier that a machine's name stands for where it is the memory of a device: `cuda:0:80GiB`.
 std::optional<TierSpec> device_memory(const std::string& name) {
   auto spec = parse_tier_spec(name);
-  if (!spec || (spec->kind != TierKind::cuda && !spec->on_device)) return std::nullopt;
+  if (!spec || !lies_on_device(*spec)) return std::nullopt;
   return *std::move(spec);
 }
 
