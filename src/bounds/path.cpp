@@ -8,42 +8,8 @@
 namespace terrace::bounds {
 namespace {
 
-constexpr double kRounding = 1e-9;
+constexpr double kRoundingOfShares = 1e-9;
 constexpr double kNot = std::numeric_limits<double>::infinity();
-
-/// The cheapest passage from one location to another.
-struct Crossing {
-  double cost = kNot;
-  Passage passage = Passage::overwritten;
-
-  void offer(double other, Passage by) {
-    if (other < cost) cost = other, passage = by;
-  }
-};
-
-Crossing cross(const Interim& interim, Location from, Location to) {
-  Crossing best;
-  if (to == kFast) {
-    if (from == kFast) best.offer(interim.stay, Passage::stays);
-    best.offer(interim.recompute.cost, Passage::recomputed);
-  } else if (to == kBoth) {
-    best.offer(interim.recompute_slow.cost + interim.in.cost, Passage::recomputed_comes);
-    best.offer(interim.recompute.cost + interim.stored.cost, Passage::recomputed_stored);
-    if (from == kFast) {
-      best.offer(interim.stay + interim.recompute_slow.cost, Passage::stays_recomputed);
-      best.offer(interim.stay + interim.stored.cost, Passage::stays_stored);
-      best.offer(interim.out.cost + interim.in.cost, Passage::goes_round);
-    } else {
-      if (from == kBoth) best.offer(interim.stay, Passage::stays);
-      best.offer(interim.in.cost, Passage::comes);
-      best.offer(interim.recompute.cost, Passage::recomputed);
-    }
-  } else {
-    from == kFast ? best.offer(interim.out.cost, Passage::leaves) : best.offer(0, Passage::rests);
-    best.offer(interim.recompute_slow.cost, Passage::recomputed);
-  }
-  return best;
-}
 
 }  // namespace
 
@@ -82,7 +48,7 @@ UnitCosts::UnitCosts(const Problem& problem, const Multipliers& multipliers) {
   for (const double price : multipliers.memory) until.push_back(until.back() + price);
   const auto left = [&](std::uint32_t b, Part part) {
     const double rest = 1 - multipliers.weight(problem, b, part);
-    check(rest > -kRounding, "links take up no more than all of a block's time");
+    check(rest > -kRoundingOfShares, "links take up no more than all of a block's time");
     return std::max(rest, 0.0);  // below zero, recomputation would seem to gain time
   };
   const auto copy = [&](double price, const Direction& way, double rest) {
@@ -99,17 +65,43 @@ UnitCosts::UnitCosts(const Problem& problem, const Multipliers& multipliers) {
   }
 }
 
-Interim Paths::interim(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs) const {
-  Interim interim{begin.first,
-                  until,
-                  unit_costs.hold(begin.first, until),
-                  begin.stored,
-                  begin.stored,
-                  {},
-                  {},
-                  {},
-                  begin.weight,
-                  begin.recomputation};
+Crossings::Crossings(const Interim& interim) {
+  Crossing fast, both, slow;
+  fast.offer(interim.recompute.cost, Passage::recomputed);
+  to_[kFast].fill(fast);
+  Crossing& stays = to_[kFast][kFast];
+  stays = {};
+  stays.offer(interim.stay, Passage::stays);
+  stays.offer(interim.recompute.cost, Passage::recomputed);
+
+  both.offer(interim.recompute_slow.cost + interim.in.cost, Passage::recomputed_comes);
+  both.offer(interim.recompute.cost + interim.stored.cost, Passage::recomputed_stored);
+  to_[kBoth].fill(both);
+  to_[kBoth][kFast].offer(interim.stay + interim.recompute_slow.cost, Passage::stays_recomputed);
+  to_[kBoth][kFast].offer(interim.stay + interim.stored.cost, Passage::stays_stored);
+  to_[kBoth][kFast].offer(interim.out.cost + interim.in.cost, Passage::goes_round);
+  to_[kBoth][kBoth].offer(interim.stay, Passage::stays);
+  for (const Location from : {kBoth, kSlow}) {
+    to_[kBoth][from].offer(interim.in.cost, Passage::comes);
+    to_[kBoth][from].offer(interim.recompute.cost, Passage::recomputed);
+  }
+
+  slow.offer(0, Passage::rests);
+  to_[kSlow].fill(slow);
+  Crossing& leaves = to_[kSlow][kFast];
+  leaves = {};
+  leaves.offer(interim.out.cost, Passage::leaves);
+  for (Crossing& crossing : to_[kSlow]) crossing.offer(interim.recompute_slow.cost, Passage::recomputed);
+}
+
+void Paths::add_interim(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs) {
+  Interim& interim = best_.interims.emplace_back();
+  interim.first = begin.first;
+  interim.end = until;
+  interim.stay = unit_costs.hold(begin.first, until);
+  interim.stored = interim.out = begin.stored;
+  interim.weight = begin.weight;
+  interim.recomputation = begin.recomputation;
   interim.out.moment = begin.first;
   leave(begin, until, unit_costs, interim);
   come(begin, until, unit_costs, interim);
@@ -120,19 +112,28 @@ Interim Paths::interim(const Begin& begin, std::uint32_t until, const UnitCosts&
     interim.recompute_slow = {std::min(there, copied) + recomputation.before, interim.weight.block, until, 0};
     interim.recompute_is_copied = copied < there;
   }
-  return interim;
+  crossings_.emplace_back(interim);
 }
 
 /// What is copied out beside a kernel takes memory while that kernel runs.
 void Paths::leave(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs,
                   Interim& interim) const {
-  const std::uint32_t last = problem_.block_of[until];
-  for (std::uint32_t b = problem_.block_of[begin.first]; b <= last; ++b) {
-    const std::uint32_t enter = std::max(begin.first, problem_.block_begin[b]);
-    interim.weight.offer({unit_costs.pause_weight[b], b, until, 0});
-    interim.stored.offer({unit_costs.pause_out[b], b, until, 0});
-    if (enter < until) interim.stored.offer({unit_costs.out[b], b, until, 1});
+  const std::uint32_t first = problem_.block_of[begin.first], last = problem_.block_of[until];
+  const auto enter_of = [&](std::uint32_t b) { return std::max(begin.first, problem_.block_begin[b]); };
+  for (std::uint32_t b = first; b <= last; ++b) {
+    if (unit_costs.pause_out[b] < interim.stored.cost)
+      interim.stored = {unit_costs.pause_out[b], b, until, 0};
+    if (unit_costs.out[b] < interim.stored.cost && enter_of(b) < until)
+      interim.stored = {unit_costs.out[b], b, until, 1};
+  }
+  if (begin.recomputation.seconds < kNot) {
+    for (std::uint32_t b = first; b <= last; ++b)
+      interim.weight.offer({unit_costs.pause_weight[b], b, until, 0});
+  }
+  for (std::uint32_t b = first; b <= last; ++b) {
+    const std::uint32_t enter = enter_of(b);
     const double held = unit_costs.hold(begin.first, enter);
+    if (held >= interim.out.cost) break;  // memory costs no less until later
     interim.out.offer({held + unit_costs.pause_out[b], b, enter, 0});
     if (held + unit_costs.out[b] >= interim.out.cost) continue;
     double beside = 0;
@@ -189,6 +190,7 @@ Recomputation Paths::make(const BoundTensor& tensor, const BoundUse& use, const 
 
 void Paths::find_interims(const BoundTensor& tensor, const UnitCosts& unit_costs, Recompute recompute) {
   best_.interims.clear();
+  crossings_.clear();
   best_.cheapest_in = {};
   if (recompute == Recompute::yes) {
     for (std::uint32_t b = 0; b < problem_.blocks(); ++b) {
@@ -199,7 +201,7 @@ void Paths::find_interims(const BoundTensor& tensor, const UnitCosts& unit_costs
   Begin begin;
   for (std::uint32_t i = tensor.uses; i <= tensor.uses_end; ++i) {
     const bool last = i == tensor.uses_end;
-    best_.interims.push_back(interim(begin, last ? problem_.moments() : problem_.uses[i].kernel, unit_costs));
+    add_interim(begin, last ? problem_.moments() : problem_.uses[i].kernel, unit_costs);
     if (last) break;
     const BoundUse& use = problem_.uses[i];
     begin.stored = best_.interims.back().stored;
@@ -218,8 +220,8 @@ void Paths::find_interims(const BoundTensor& tensor, const UnitCosts& unit_costs
 }
 
 Paths::Costs Paths::use(const BoundTensor& tensor, const BoundUse& use, const Costs& before,
-                        const Interim& interim, const Multipliers& multipliers, const UnitCosts& unit_costs,
-                        Arrivals& arrivals) const {
+                        const Crossings& crossings, const Multipliers& multipliers,
+                        const UnitCosts& unit_costs, Arrivals& arrivals) const {
   Costs after{kNot, kNot, kNot};
   const bool is_end = use.kernel == problem_.moments();
   const double fast = is_end ? 0 : unit_costs.hold(use.kernel, use.kernel + 1);
@@ -239,7 +241,7 @@ Paths::Costs Paths::use(const BoundTensor& tensor, const BoundUse& use, const Co
       continue;
     }
     for (const Location to : {kFast, kBoth, kSlow}) {
-      const Crossing crossing = cross(interim, from, to);
+      const Crossing& crossing = crossings(from, to);
       arrive(before[from] + crossing.cost, {crossing.passage, from, to});
     }
   }
@@ -261,7 +263,7 @@ void Paths::try_start(const BoundTensor& tensor, const Costs& start, const Multi
   arrivals_.resize(uses);
   Costs costs = start;
   for (std::size_t i = 0; i < uses; ++i) {
-    costs = use(tensor, problem_.uses[tensor.uses + i], costs, best_.interims[i], multipliers, unit_costs,
+    costs = use(tensor, problem_.uses[tensor.uses + i], costs, crossings_[i], multipliers, unit_costs,
                 arrivals_[i]);
   }
   for (const Location last : {kFast, kBoth, kSlow}) {
@@ -274,7 +276,7 @@ void Paths::try_start(const BoundTensor& tensor, const Costs& start, const Multi
     for (const Location end : {kFast, kBoth, kSlow}) {
       // A tensor that starts in one location may as well end in both.
       if (start[end] == kNot && end != kBoth) continue;
-      const Crossing crossing = cross(best_.interims[uses], last, end);
+      const Crossing& crossing = crossings_[uses](last, end);
       const double price = (costs[last] + crossing.cost) * tensor.bytes;
       if (price >= best_.cost) continue;
       best_.cost = price;

@@ -110,6 +110,26 @@ struct Interim {
   bool recompute_is_copied = false;  ///< into slower memory, from fast memory where it was recomputed
 };
 
+/// The cheapest passage from one location to another.
+struct Crossing {
+  double cost = std::numeric_limits<double>::infinity();
+  Passage passage = Passage::overwritten;
+
+  void offer(double other, Passage by) {
+    if (other < cost) cost = other, passage = by;
+  }
+};
+
+/// The cheapest passages of an interim between all locations.
+class Crossings {
+ public:
+  explicit Crossings(const Interim& interim);
+  const Crossing& operator()(Location from, Location to) const { return to_[to][from]; }
+
+ private:
+  std::array<std::array<Crossing, kLocations>, kLocations> to_;
+};
+
 /// How a tensor comes to one of its uses, or to the step's end, from the one before or the step's start.
 struct Arrival {
   Passage passage = Passage::overwritten;
@@ -182,7 +202,7 @@ class Paths {
     When weight;                 ///< the least weight of recomputation so far
     Recomputation recomputation;
   };
-  Interim interim(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs) const;
+  void add_interim(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs);
   void leave(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs, Interim& interim) const;
   void come(const Begin& begin, std::uint32_t until, const UnitCosts& unit_costs, Interim& interim) const;
   Recomputation make(const BoundTensor& tensor, const BoundUse& use, const Recomputation& before,
@@ -190,12 +210,13 @@ class Paths {
   void find_interims(const BoundTensor& tensor, const UnitCosts& unit_costs, Recompute recompute);
   void try_start(const BoundTensor& tensor, const Costs& start, const Multipliers& multipliers,
                  const UnitCosts& unit_costs);
-  Costs use(const BoundTensor& tensor, const BoundUse& use, const Costs& before, const Interim& interim,
+  Costs use(const BoundTensor& tensor, const BoundUse& use, const Costs& before, const Crossings& crossings,
             const Multipliers& multipliers, const UnitCosts& unit_costs, Arrivals& arrivals) const;
   void trace(std::size_t uses, Location last);
 
   const Problem& problem_;
   TensorPath best_;
+  std::vector<Crossings> crossings_;  ///< of the interims
   std::vector<Arrivals> arrivals_;
 };
 
