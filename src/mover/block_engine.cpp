@@ -64,7 +64,6 @@ void BlockEngine::stop() noexcept {
 }
 
 void BlockEngine::run() noexcept {
-  work_in_short_turns();
   try {
     serve();
   } catch (...) {
@@ -76,10 +75,20 @@ void BlockEngine::serve() {
   std::vector<BlockCompletion> completions(slots_.size());
   while (accept()) {
     fill();
-    const std::size_t count = queue_.wait(completions);
+    const std::size_t count = wait(completions);
     in_flight_ -= count;
     for (std::size_t i = 0; i < count; ++i) complete(completions[i]);
   }
+}
+
+// The thread that starts a transfer wakes this one, which would run in its place while it submits the
+// requests. As long as the disk has nothing to do it is therefore woken in the background.
+std::size_t BlockEngine::wait(std::vector<BlockCompletion>& completions) {
+  if (in_flight_ > 0) return queue_.wait(completions);
+  work_in_background();
+  const std::size_t count = queue_.wait(completions);
+  work_in_short_turns();
+  return count;
 }
 
 // Accepts tasks that were started meanwhile. Returns false when all are done and no more will come.

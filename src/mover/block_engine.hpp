@@ -38,6 +38,7 @@ class BlockEngine {
 
   void run() noexcept;
   void serve();
+  std::size_t wait(std::vector<BlockCompletion>& completions);
   bool accept();
   void enlist(std::shared_ptr<DiskTask> task);
   void promote();

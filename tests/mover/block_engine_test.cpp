@@ -47,5 +47,23 @@ TEST(BlockEngine, PromotesATaskThatWaitsInItsQueue) {
   EXPECT_EQ(order, (std::vector<std::uint64_t>{0, 1, 9, 2, 3}));
 }
 
+/// Whoever starts a transfer on an idle disk is not preempted by the thread that it wakes; a completion is
+/// served at once.
+TEST(BlockEngine, WaitsInTheBackgroundOnlyWhileTheDiskIsIdle) {
+  WatchedBlocks disk("fake:256KiB,blocks");
+  alignas(4096) static std::array<std::byte, 64 * kKiB> memory;
+  BufferPool pool({memory.data() + 56 * kKiB, 8 * kKiB}, 8 * kKiB);
+  {
+    BlockEngine engine(disk, pool, memory.data());
+    disk.await_waits(1);
+    Ticket ticket(Priority::background, 1);
+    engine.start(std::make_shared<Task>(ticket, memory.data(), 0, 8 * kKiB));
+    ticket.wait();
+    disk.await_waits(3);
+  }
+  using Waits = std::vector<WatchedBlocks::Waited>;
+  EXPECT_EQ(disk.waits(), (Waits{{false, SCHED_BATCH}, {true, SCHED_OTHER}, {false, SCHED_BATCH}}));
+}
+
 }  // namespace
 }  // namespace terrace

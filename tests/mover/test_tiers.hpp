@@ -2,6 +2,8 @@
 // Tiers that show a test what a mover does to them.
 #pragma once
 
+#include <sched.h>
+
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -77,6 +79,17 @@ class WatchedBlocks final : public Tier, private BlockQueue {
   std::map<std::size_t, Gate> gates;  ///< by number of the request, from 0; all made before the first
   /// pre: no mover works
   const std::vector<Seen>& seen() const { return seen_; }
+  /// Of each wait whether a request was in flight, and the scheduling policy of the thread. pre: as seen()
+  struct Waited {
+    bool in_flight;
+    int policy;
+    bool operator==(const Waited&) const = default;
+  };
+  const std::vector<Waited>& waits() const { return waits_; }
+  void await_waits(std::size_t count) {
+    std::unique_lock lock(mutex_);
+    waited_.wait(lock, [&] { return waits_.size() >= count; });
+  }
 
  private:
   Bytes block_size() const noexcept override { return queue_.block_size(); }
@@ -90,12 +103,25 @@ class WatchedBlocks final : public Tier, private BlockQueue {
     seen_.push_back({request.access, request.offset, request.pieces.size()});
     queue_.submit(request);
   }
-  std::size_t wait(std::span<BlockCompletion> completions) override { return queue_.wait(completions); }
+  std::size_t wait(std::span<BlockCompletion> completions) override {
+    {
+      const std::lock_guard lock(mutex_);
+      waits_.push_back({seen_.size() > completed_, sched_getscheduler(0)});
+    }
+    waited_.notify_all();
+    const std::size_t count = queue_.wait(completions);
+    completed_ += count;
+    return count;
+  }
   void wake() override { queue_.wake(); }
 
   std::unique_ptr<FakeTier> tier_;
   BlockQueue& queue_;
   std::vector<Seen> seen_;
+  std::mutex mutex_;  // guards waits_
+  std::condition_variable waited_;
+  std::vector<Waited> waits_;
+  std::size_t completed_ = 0;
 };
 
 }  // namespace terrace::testing
