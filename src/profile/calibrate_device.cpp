@@ -112,7 +112,7 @@ class DeviceCalibration {
   }
 
   Batch kernels(std::function<void()> launch, double count) {
-    return {[this, launch = std::move(launch), count] {
+    return {[launch = std::move(launch), count] {
               for (double i = 0; i < count; ++i) launch();
             },
             [this] { compute_->finish(); }, count};
