@@ -21,23 +21,18 @@
 namespace terrace::bench {
 namespace {
 
-struct Request {
-  bool quick = false;
-  std::string only, network;  ///< empty means all
-};
-
 /// Returns the networks that were asked for; a quick run takes the first.
 template <std::size_t count>
-std::vector<PaperNetwork> chosen(const Request& request, const PaperNetwork (&all)[count]) {
+std::vector<PaperNetwork> chosen(const PaperRequest& request, const PaperNetwork (&all)[count]) {
   std::vector<PaperNetwork> networks;
   for (const PaperNetwork& one : all) {
-    if (request.network.empty() || request.network == one.name) networks.push_back(one);
+    if (request.asks_for_network(one.name)) networks.push_back(one);
   }
   if (request.quick && networks.size() > 1) networks.resize(1);
   return networks;
 }
 
-json conventional(const Request& request) {
+json conventional(const PaperRequest& request) {
   const auto parts = request.quick ? std::vector<unsigned>{4}
                                    : std::vector<unsigned>(std::begin(kPartsOfPmm), std::end(kPartsOfPmm));
   json details;
@@ -69,16 +64,15 @@ void print_verdict(const std::vector<double>& speeds, json details) {
                std::move(details));
 }
 
-void run(const Request& request) {
+void run(const PaperRequest& request) {
   json details = json::object();
   std::vector<double> speeds;
-  const auto asked = [&](const char* part) { return request.only.empty() || request.only == part; };
   const auto conventional_networks = chosen(request, kConventional), large_networks = chosen(request, kLarge);
-  if (asked("conventional") && !conventional_networks.empty())
+  if (request.asks_for("conventional") && !conventional_networks.empty())
     details["conventional"] = conventional(request);
-  if (asked("strategy") && (request.network.empty() || request.network == "inception4"))
+  if (request.asks_for("strategy") && request.asks_for_network("inception4"))
     details["strategy"] = figures_1_and_10(request.quick);
-  if (asked("large") && !large_networks.empty()) {
+  if (request.asks_for("large") && !large_networks.empty()) {
     details["large"] = figure8(large_networks);
     speeds = speeds_over_memory_mode(details["large"]);
   }
@@ -89,18 +83,7 @@ void run(const Request& request) {
   print_verdict(speeds, std::move(details));
 }
 
-Request request_of(int argc, char** argv) {
-  Request request;
-  read_options(argc, argv, {{"--quick", [&] { request.quick = true; }}},
-               {{"--only PART", [&](const std::string& part) { request.only = part; }},
-                {"--network NAME", [&](const std::string& name) { request.network = name; }}});
-  return request;
-}
-
 }  // namespace
 }  // namespace terrace::bench
 
-int main(int argc, char** argv) {
-  using namespace terrace::bench;
-  return guarded(argv, [&] { run(request_of(argc, argv)); });
-}
+int main(int argc, char** argv) { return terrace::bench::paper_main(argc, argv, terrace::bench::run); }

@@ -245,26 +245,19 @@ std::vector<std::string> planners_of(const std::string& list) {
 Request request_of(const std::string& program, const std::vector<std::string>& arguments) {
   Request request{program};
   std::vector<std::string> models;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string& argument = arguments[i];
-    const auto known = [&](const Case& one) { return one.model == argument; };
-    if (argument == "--quick") {
-      request.quick = true;
-    } else if (argument == "--without-pytorch") {
-      request.with_pytorch = false;
-    } else if (argument == "--planner" && i + 1 < arguments.size()) {
-      request.planners = planners_of(arguments[++i]);
-    } else if (argument == "--fast" && i + 1 < arguments.size()) {
-      request.percents = percents_of(arguments[++i]);
-    } else if (std::any_of(cases().begin(), cases().end(), known)) {
-      models.push_back(argument);
-    } else {
-      throw std::runtime_error("'" + argument +
-                               "' is no option and no model here: take --quick, --fast 10,20, --planner "
-                               "NAME,NAME, --without-pytorch, "
-                               "resnet50, vgg16, resnet152, mobilenet, lstm or gpt2");
-    }
-  }
+  const auto take_model = [&](const std::string& name) {
+    const auto known = [&](const Case& one) { return one.model == name; };
+    if (std::any_of(cases().begin(), cases().end(), known)) return models.push_back(name), true;
+    throw std::runtime_error("there is no model '" + name +
+                             "' here: take resnet50, vgg16, resnet152, mobilenet, lstm or gpt2");
+  };
+  read_options(
+      arguments,
+      {{"--quick", [&] { request.quick = true; }},
+       {"--without-pytorch", [&] { request.with_pytorch = false; }}},
+      {{"--planner NAME,NAME", [&](const std::string& names) { request.planners = planners_of(names); }},
+       {"--fast 10,20", [&](const std::string& percents) { request.percents = percents_of(percents); }}},
+      take_model);
   if (!models.empty()) request.models = models;
   return request;
 }

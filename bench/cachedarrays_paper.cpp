@@ -36,11 +36,6 @@ constexpr PaperNetwork kSmall[] = {{"densenet264", 504, 175}, {"resnet200", 640,
 constexpr double kFastGb = 180;
 constexpr const char* kModes[] = {"ca-none", "ca-l", "ca-lm", "ca-lmp", "best"};
 
-struct Request {
-  bool quick = false;
-  std::string only, network;
-};
-
 struct SlowTraffic {
   double read = 0, written = 0;  ///< GB, by kernels and copies
 };
@@ -118,12 +113,11 @@ json small_row(const PaperNetwork& network, bool quick) {
   return row;
 }
 
-void run(const Request& request) {
+void run(const PaperRequest& request) {
   json details = json::object();
   std::vector<double> ratios;
   const auto asked = [&](const char* part, const PaperNetwork& network) {
-    return (request.only.empty() || request.only == part) &&
-           (request.network.empty() || request.network == network.name);
+    return request.asks_for(part) && request.asks_for_network(network.name);
   };
   print_head(
       "A step in each mode, DRAM as large a share of the peak as in the paper",
@@ -156,18 +150,7 @@ void run(const Request& request) {
                ratios.empty() ? json::array() : spread(ratios), std::move(details));
 }
 
-Request request_of(int argc, char** argv) {
-  Request request;
-  read_options(argc, argv, {{"--quick", [&] { request.quick = true; }}},
-               {{"--only PART", [&](const std::string& part) { request.only = part; }},
-                {"--network NAME", [&](const std::string& name) { request.network = name; }}});
-  return request;
-}
-
 }  // namespace
 }  // namespace terrace::bench
 
-int main(int argc, char** argv) {
-  using namespace terrace::bench;
-  return guarded(argv, [&] { run(request_of(argc, argv)); });
-}
+int main(int argc, char** argv) { return terrace::bench::paper_main(argc, argv, terrace::bench::run); }

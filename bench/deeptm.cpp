@@ -45,10 +45,9 @@ constexpr PaperNetwork kNetworks[] = {{"vgg19", 0.902, 0.244},
                                       {"alexnet", 0.863, 0.167}};
 constexpr double kShare = 0.2;  ///< fast to slow 1:4
 
-struct Request {
-  bool quick = false;
-  std::string only, network, planner;
-  std::vector<std::int64_t> batches{128, 512};
+struct Request : PaperRequest {
+  std::string planner;
+  std::vector<std::int64_t> batches;  ///< none means the paper's
 };
 
 struct Timed {
@@ -254,9 +253,9 @@ void run(const Request& request) {
   json details = json::object();
   std::vector<double> ratios;
   const auto each = [&](const char* part, auto&& row_of) {
-    if (!request.only.empty() && request.only != part) return;
+    if (!request.asks_for(part)) return;
     for (const PaperNetwork& network : kNetworks) {
-      if (!request.network.empty() && request.network != network.name) continue;
+      if (!request.asks_for_network(network.name)) continue;
       if (request.quick && std::string_view(network.name) != "alexnet") continue;
       for (const std::int64_t batch : request.batches) details[part].push_back(row_of(network, batch));
     }
@@ -297,16 +296,11 @@ void run(const Request& request) {
 
 Request request_of(int argc, char** argv) {
   Request request;
-  read_options(argc, argv,
-               {{"--quick",
-                 [&] {
-                   request.quick = true;
-                   request.batches = {128};
-                 }}},
-               {{"--only PART", [&](const std::string& part) { request.only = part; }},
-                {"--network NAME", [&](const std::string& name) { request.network = name; }},
-                {"--planner NAME", [&](const std::string& name) { request.planner = name; }},
+  read_options(argc, argv, request,
+               {{"--planner NAME", [&](const std::string& name) { request.planner = name; }},
                 {"--batch N", [&](const std::string& batch) { request.batches = {std::stoll(batch)}; }}});
+  if (request.batches.empty()) request.batches = {128, 512};
+  if (request.quick) request.batches.resize(1);
   return request;
 }
 

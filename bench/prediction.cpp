@@ -221,20 +221,10 @@ void run(const Request& request) {
 
 Request request_of(const std::string& program, const std::vector<std::string>& arguments) {
   Request request{program, false, {}, {}, {}};
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--quick") {
-      request.quick = true;
-    } else if (arguments[i] == "--tier" && i + 1 < arguments.size()) {
-      request.tier = arguments[++i];
-    } else if (arguments[i] == "--planners" && i + 1 < arguments.size()) {
-      request.planners = "," + arguments[++i] + ",";
-    } else if (arguments[i].starts_with("-")) {
-      throw std::runtime_error("unknown option '" + arguments[i] +
-                               "': take --quick, --tier file|emulated or --planners a,b");
-    } else {
-      request.models.push_back(arguments[i]);
-    }
-  }
+  read_options(arguments, {{"--quick", [&] { request.quick = true; }}},
+               {{"--tier file|emulated", [&](const std::string& tier) { request.tier = tier; }},
+                {"--planners a,b", [&](const std::string& names) { request.planners = "," + names + ","; }}},
+               [&](const std::string& model) { return request.models.push_back(model), true; });
   if (request.quick && request.planners.empty()) request.planners = ",prefetch,next-use,lru,";
   return request;
 }

@@ -88,15 +88,8 @@ void run(const Request& request) {
 
 Request request_of(const std::string& program, const std::vector<std::string>& arguments) {
   Request request{program, false, {}};
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] == "--quick") {
-      request.quick = true;
-    } else if (arguments[i] == "--only" && i + 1 < arguments.size()) {
-      request.only = "," + arguments[++i] + ",";
-    } else {
-      throw std::runtime_error("unknown option '" + arguments[i] + "': take --quick or --only PART,PART");
-    }
-  }
+  read_options(arguments, {{"--quick", [&] { request.quick = true; }}},
+               {{"--only PART,PART", [&](const std::string& parts) { request.only = "," + parts + ","; }}});
   return request;
 }
 
