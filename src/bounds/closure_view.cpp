@@ -22,7 +22,7 @@ constexpr int kMostHalves = 40;
 /// How often the range around the best of them is halved.
 constexpr int kFiner = 5;
 /// How many edges all flows of a step may look at: some tenths of a second.
-constexpr std::uint64_t kWork = 20'000'000;
+constexpr std::uint64_t kMostWork = 20'000'000;
 
 /// A link's second that counts for so much leaves this much of the kernels beside it: all, up to what they
 /// lose by it anyway.
@@ -111,7 +111,7 @@ class ClosureViews::Network {
 };
 
 ClosureViews::ClosureViews(const PlanRequest& request, const KernelClock& clock, Carriage out, Carriage in)
-    : request_(request), out_(out), in_(in), work_(kWork), latest_(request.graph.tensors.size(), kNever) {
+    : request_(request), out_(out), in_(in), work_(kMostWork), latest_(request.graph.tensors.size(), kNever) {
   const Graph& graph = request.graph;
   const auto kernels = static_cast<std::uint32_t>(graph.kernels.size());
   begin_.push_back(0);

@@ -120,27 +120,27 @@ double measured_share(const KernelProfile& profile, const KernelClock& clock, Ke
   return share;
 }
 
-struct UnitCosts {
+struct SlowSeconds {
   double seconds;
   TensorId tensor;
 };
 
 /// Those that take any time worth mentioning in slower memory.
-std::vector<UnitCosts> priced_operands(const PlanRequest& request, const KernelClock& clock, KernelId id,
-                                       std::span<const Use> uses) {
+std::vector<SlowSeconds> priced_operands(const PlanRequest& request, const KernelClock& clock, KernelId id,
+                                         std::span<const Use> uses) {
   const auto tiers = usable_slower_tiers(request.machine);
   if (tiers.empty()) return {};
   // The slowest of several tiers takes at least their mean.
   const double share =
       measured_share(request.profile.kernels[id.index], clock, id) / static_cast<double>(tiers.size());
-  std::vector<UnitCosts> unit_costs;
+  std::vector<SlowSeconds> slow_seconds;
   for (const Use& use : uses) {
     double least = std::numeric_limits<double>::infinity();
     for (const TierId tier : tiers)
       least = std::min(least, share * access(request.graph[id], clock, id, use.tensor, tier));
-    if (least > kNegligible * clock.fast(id).count()) unit_costs.push_back({least, use.tensor});
+    if (least > kNegligible * clock.fast(id).count()) slow_seconds.push_back({least, use.tensor});
   }
-  return unit_costs;
+  return slow_seconds;
 }
 
 Bytes output_bytes(const Graph& graph, const Kernel& kernel) {
@@ -171,21 +171,21 @@ void Problem::add_kernel(const PlanRequest& request, const KernelClock& clock, s
                          std::span<const Use> step, UsesOfTensors& of_tensor) {
   const Kernel& kernel = request.graph.kernels[k];
   BoundKernel made{clock.fast({k}).count(), static_cast<std::uint32_t>(operands.size()), 0};
-  const auto unit_costs = priced_operands(request, clock, {k}, step);
+  const auto slow_seconds = priced_operands(request, clock, {k}, step);
   const double outputs = std::max(static_cast<double>(output_bytes(request.graph, kernel).count), 1.0);
   for (const Use& use : step) {
     if (!is_needed(kernel, use.tensor)) continue;
     BoundUse one{k, use.reads, use.writes, addressable};
-    const auto found = std::find_if(unit_costs.begin(), unit_costs.end(),
-                                    [&](const UnitCosts& slow) { return slow.tensor == use.tensor; });
-    if (found != unit_costs.end()) {
+    const auto found = std::find_if(slow_seconds.begin(), slow_seconds.end(),
+                                    [&](const SlowSeconds& slow) { return slow.tensor == use.tensor; });
+    if (found != slow_seconds.end()) {
       one.operand = static_cast<std::uint32_t>(operands.size());
       operands.push_back({found->seconds, static_cast<double>(request.graph[use.tensor].bytes.count)});
     }
     // One run makes all outputs, each of which has its share of the time.
     const double share = static_cast<double>(request.graph[use.tensor].bytes.count) / outputs;
     one.recompute = share * made.fast;
-    one.recompute_slow = share * std::max(made.fast, found != unit_costs.end() ? found->seconds : 0);
+    one.recompute_slow = share * std::max(made.fast, found != slow_seconds.end() ? found->seconds : 0);
     of_tensor[use.tensor.index].push_back(one);
   }
   made.operands_end = static_cast<std::uint32_t>(operands.size());

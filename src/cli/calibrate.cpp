@@ -109,7 +109,7 @@ CalibrateOptions options_of(const CalibrateRequest& request) {
   return options;
 }
 
-Machine measure(CalibrateOptions options) {
+Machine measure_memory(CalibrateOptions options) {
   ProgressLine line;
   options.progress = [&](std::string_view what, double share) {
     line.show(fmt::format("measuring {:3.0f}%: {}", share * 100, what));
@@ -148,7 +148,7 @@ void run_calibrate(const CalibrateRequest& request) {
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   const CalibrateOptions options = options_of(request);
   const std::filesystem::path file = destination(request, options);
-  const Machine machine = request.fast.empty() ? measure(options) : measure_device(request);
+  const Machine machine = request.fast.empty() ? measure_memory(options) : measure_device(request);
   write(request, machine, file);
   if (json)
     return json->write({{"file", file.native()}, {"machine", nlohmann::json::parse(to_json(machine))}});

@@ -19,7 +19,7 @@ Json cores(const Cores& cores) {
           {"usable", cores.usable()}};
 }
 
-Json instructions(const InstructionSets& sets) {
+Json instructions_json(const InstructionSets& sets) {
   return {{"sse4.2", sets.sse42},
           {"avx2", sets.avx2},
           {"avx512f", sets.avx512f},
@@ -28,14 +28,14 @@ Json instructions(const InstructionSets& sets) {
           {"amx_works", sets.amx_works}};
 }
 
-Json memory(const Computer& computer) {
+Json memory_json(const Computer& computer) {
   return {{"total_bytes", computer.memory.total.count},
           {"available_bytes", computer.memory.available.count},
           {"usable_bytes", computer.usable_memory.available.count},
           {"limited_by", computer.usable_memory.source}};
 }
 
-Json nodes(const std::vector<NumaNode>& nodes) {
+Json nodes_json(const std::vector<NumaNode>& nodes) {
   Json list = Json::array();
   for (const NumaNode& node : nodes) {
     list.push_back({{"node", node.node}, {"memory_bytes", node.memory.count}, {"cores", node.cores}});
@@ -43,14 +43,14 @@ Json nodes(const std::vector<NumaNode>& nodes) {
   return list;
 }
 
-Json huge_pages(const HugePages& pages) {
+Json huge_pages_json(const HugePages& pages) {
   return {{"transparent", pages.transparent},
           {"page_bytes", pages.page.count},
           {"pool_total", pages.pool_total},
           {"pool_free", pages.pool_free}};
 }
 
-Json disk(const Computer& computer) {
+Json disk_json(const Computer& computer) {
   Json disk = {{"path", computer.folder.native()},
                {"free_bytes", computer.storage ? Json(computer.storage->free_space.count) : Json()},
                {"direct_io", computer.storage && computer.storage->direct_error == 0},
@@ -83,13 +83,13 @@ Json to_json(const Computer& computer, const std::vector<Check>& checks) {
   return {{"version", TERRACE_VERSION},
           {"checks", list_of(checks)},
           {"cores", cores(computer.cores)},
-          {"instructions", instructions(computer.instructions)},
-          {"memory", memory(computer)},
-          {"numa_nodes", nodes(computer.nodes)},
-          {"huge_pages", huge_pages(computer.huge_pages)},
+          {"instructions", instructions_json(computer.instructions)},
+          {"memory", memory_json(computer)},
+          {"numa_nodes", nodes_json(computer.nodes)},
+          {"huge_pages", huge_pages_json(computer.huge_pages)},
           {"io_uring", computer.uring.built && computer.uring.error == 0},
           {"memlock_bytes", optional_bytes(computer.memlock)},
-          {"disk", disk(computer)},
+          {"disk", disk_json(computer)},
           {"dax", {{"devices", computer.dax.devices}, {"mounts", computer.dax.mounts}}},
           {"gpus", computer.gpus}};
 }

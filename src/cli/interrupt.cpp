@@ -6,14 +6,14 @@ namespace {
 
 volatile std::sig_atomic_t requested_flag = 0;
 
-void request(int) { requested_flag = 1; }
+void note_interrupt(int) { requested_flag = 1; }
 
 }  // namespace
 
 Interrupt::Interrupt() {
   requested_flag = 0;
   struct sigaction action {};
-  action.sa_handler = request;
+  action.sa_handler = note_interrupt;
   // Once: the next one finds the default again. Reads and writes under way are not broken off.
   action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
   sigemptyset(&action.sa_mask);

@@ -30,7 +30,7 @@ struct Row {
   Bytes peak;
 };
 
-Row measure(const ModelInfo& info, std::optional<std::int64_t> batch) {
+Row row_of(const ModelInfo& info, std::optional<std::int64_t> batch) {
   auto built = build_model(info.name, {.batch = batch});
   if (!built) throw BadInput(built.error().message);
   const Graph graph = share_in_place(schedule(*std::move(built)));
@@ -43,7 +43,7 @@ Row measure(const ModelInfo& info, std::optional<std::int64_t> batch) {
 }
 
 /// Throws BadInput where there is no such model.
-ModelInfo find(const std::string& name) {
+ModelInfo model_named(const std::string& name) {
   for (const ModelInfo& info : models()) {
     if (info.name == name) return info;
   }
@@ -53,7 +53,7 @@ ModelInfo find(const std::string& name) {
 std::vector<ModelInfo> chosen(const std::vector<std::string>& names) {
   if (names.empty()) return {models().begin(), models().end()};
   std::vector<ModelInfo> infos;
-  for (const std::string& name : names) infos.push_back(find(name));
+  for (const std::string& name : names) infos.push_back(model_named(name));
   return infos;
 }
 
@@ -87,7 +87,7 @@ void run_models(const ModelsRequest& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   std::vector<Row> rows;
-  for (const ModelInfo& info : infos) rows.push_back(measure(info, request.batch));
+  for (const ModelInfo& info : infos) rows.push_back(row_of(info, request.batch));
   if (!json) return print_table(rows);
   auto list = nlohmann::json::array();
   for (const Row& row : rows) list.push_back(model_json(row));

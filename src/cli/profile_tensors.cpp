@@ -27,7 +27,7 @@ Seconds time_of(Work work) {
 }
 
 /// One step to touch memory and code for the first time, one as ever, and one in which accesses are counted.
-KernelAccesses count(Trainer& trainer, TensorProfile& profile, ProgressLine& line) {
+KernelAccesses count_accesses(Trainer& trainer, TensorProfile& profile, ProgressLine& line) {
   SyntheticData data(trainer.program().graph, 0);
   for (std::uint64_t i = 0; i < 2; ++i) {
     line.show(fmt::format("step {}/3", i + 1));
@@ -52,12 +52,12 @@ KernelAccesses count_where_possible(Program program, TensorProfile& profile, Pro
     profile.not_counted = trainer.error().message;
     return {};
   }
-  const KernelAccesses counted = count(*trainer, profile, line);
+  const KernelAccesses counted = count_accesses(*trainer, profile, line);
   remember_accesses(trainer->program(), counted, shown_on(line));
   return counted;
 }
 
-TensorProfile measure(const ProfileRequest& request, ProgressLine& line) {
+TensorProfile profile_tensors_of(const ProfileRequest& request, ProgressLine& line) {
   line.show("building and choosing layouts");
   const Graph graph = request.training_graph();
   Program program = aligned(expect(compile(graph, request.threads)), kPage);
@@ -91,7 +91,7 @@ void profile_tensors(const ProfileRequest& request) {
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   std::ofstream plot = open_plot(request.plot);
   ProgressLine line;
-  const TensorProfile profile = measure(request, line);
+  const TensorProfile profile = profile_tensors_of(request, line);
   line.clear();
   if (!request.plot.empty() && !(plot << drawing(request, profile) << std::flush))
     throw BadInput("cannot write " + request.plot + ": is the disk full?");

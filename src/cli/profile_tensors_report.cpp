@@ -18,7 +18,7 @@ double percent(Bytes part, Bytes whole) {
 }
 std::string shown(double share) { return fmt::format("{:.1f}%", share); }
 
-Bucket total(const Distribution& buckets) {
+Bucket sum_of_buckets(const Distribution& buckets) {
   Bucket sum;
   for (const Bucket& bucket : buckets) {
     sum.tensors += bucket.tensors;
@@ -33,14 +33,14 @@ double share_of_tensors(const Bucket& bucket, const Bucket& sum) {
   return percent(static_cast<double>(bucket.tensors), static_cast<double>(sum.tensors));
 }
 
-void print_buckets(const char* title, const Distribution& buckets) {
+void print_distribution(const char* title, const Distribution& buckets) {
   Table table({{title},
                {"tensors", Align::right},
                {"share", Align::right},
                {"small", Align::right},
                {"bytes", Align::right},
                {"share", Align::right}});
-  const Bucket sum = total(buckets);
+  const Bucket sum = sum_of_buckets(buckets);
   for (const Bucket& bucket : buckets) {
     table.add({bucket.label, std::to_string(bucket.tensors), shown(share_of_tensors(bucket, sum)),
                std::to_string(bucket.small_tensors), readable(bucket.bytes),
@@ -107,7 +107,7 @@ void print_source(const TensorProfile& profile) {
       profile.watched, profile.operands, profile.counted_step->count(), profile.step->count());
 }
 
-nlohmann::json buckets_json(const Distribution& buckets) {
+nlohmann::json distribution_json(const Distribution& buckets) {
   auto rows = nlohmann::json::array();
   for (const Bucket& bucket : buckets) {
     rows.push_back({{"label", bucket.label},
@@ -141,7 +141,7 @@ nlohmann::json seconds(const std::optional<Seconds>& time) {
 
 BarChart chart_of(const std::string& title, const Distribution& buckets) {
   BarChart chart{title, {}, {{"tensors", {}}, {"tensors below 4 KiB", {}}, {"bytes", {}}}};
-  const Bucket sum = total(buckets);
+  const Bucket sum = sum_of_buckets(buckets);
   for (const Bucket& bucket : buckets) {
     chart.labels.push_back(bucket.label);
     chart.series[0].percent.push_back(share_of_tensors(bucket, sum));
@@ -157,7 +157,7 @@ BarChart chart_of_levels(const TensorProfile& profile) {
                  {},
                  {{"tensors", {}}, {"pages, allocation order", {}}, {"pages, grouped", {}}}};
   const Distribution buckets = by_accesses(profile.facts);
-  const Bytes tensors = total(buckets).bytes;
+  const Bytes tensors = sum_of_buckets(buckets).bytes;
   const std::array layouts{&profile.as_allocated, &profile.grouped};
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     chart.labels.push_back(buckets[i].label);
@@ -175,9 +175,9 @@ BarChart chart_of_levels(const TensorProfile& profile) {
 void print(const ProfileRequest& request, const TensorProfile& profile) {
   fmt::print("{}: {} tensors in a step.\n", request.title(", batch "), profile.facts.size());
   print_source(profile);
-  print_buckets("lifetime", by_lifetime(profile.facts));
-  print_buckets("size", by_size(profile.facts));
-  print_buckets("accesses", by_accesses(profile.facts));
+  print_distribution("lifetime", by_lifetime(profile.facts));
+  print_distribution("size", by_size(profile.facts));
+  print_distribution("accesses", by_accesses(profile.facts));
   print_sharing(profile);
   print_levels(profile);
   print_footprint(profile);
@@ -195,9 +195,9 @@ nlohmann::json to_json(const ProfileRequest& request, const TensorProfile& profi
           {"watched_operands", profile.watched},
           {"step_seconds", seconds(profile.step)},
           {"counted_step_seconds", seconds(profile.counted_step)},
-          {"lifetimes", buckets_json(by_lifetime(profile.facts))},
-          {"sizes", buckets_json(by_size(profile.facts))},
-          {"accesses", buckets_json(by_accesses(profile.facts))},
+          {"lifetimes", distribution_json(by_lifetime(profile.facts))},
+          {"sizes", distribution_json(by_size(profile.facts))},
+          {"accesses", distribution_json(by_accesses(profile.facts))},
           {"sharing",
            {{"allocation_order", sharing_json(profile.as_allocated)},
             {"grouped", sharing_json(profile.grouped)}}},

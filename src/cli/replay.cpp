@@ -22,7 +22,7 @@ namespace {
 using pages::AccessTrace;
 using pages::ReplayResult;
 
-struct Request {
+struct ReplayRequest {
   std::vector<std::string> traces, policies;
   std::string machine = "optane-4tier", size, json;
   std::uint32_t windows = 240;
@@ -36,7 +36,7 @@ Machine chosen_machine(const std::string& name) {
   return expect(machine_preset(name));
 }
 
-std::unique_ptr<AccessTrace> chosen_trace(const std::string& name, const Request& request) {
+std::unique_ptr<AccessTrace> chosen_trace(const std::string& name, const ReplayRequest& request) {
   std::error_code failed;
   if (std::filesystem::is_regular_file(name, failed)) {
     std::ifstream file(name);
@@ -57,7 +57,7 @@ double capacity_scale(const AccessTrace& trace, const Machine& machine, double a
   return footprint > fast ? 1 : footprint / 4 / fast;
 }
 
-std::vector<std::string> chosen_policies(const Request& request) {
+std::vector<std::string> chosen_policies(const ReplayRequest& request) {
   if (!request.policies.empty()) return request.policies;
   std::vector<std::string> all;
   for (const auto& info : pages::replay_policies()) {
@@ -73,7 +73,7 @@ double paper_percent(const std::string& policy) {
   return 0;
 }
 
-nlohmann::json to_json(const ReplayResult& result) {
+nlohmann::json result_json(const ReplayResult& result) {
   nlohmann::json row = {{"policy", result.policy},
                         {"seconds", result.seconds},
                         {"program_seconds", result.program_seconds},
@@ -118,7 +118,7 @@ void print_table(const std::vector<ReplayResult>& results, const Machine& machin
   table.print();
 }
 
-nlohmann::json replay_one(const std::string& name, const Machine& machine, const Request& request) {
+nlohmann::json replay_one(const std::string& name, const Machine& machine, const ReplayRequest& request) {
   const auto trace = chosen_trace(name, request);
   pages::ReplayOptions options;
   options.overhead = request.overhead / 100;
@@ -142,12 +142,12 @@ nlohmann::json replay_one(const std::string& name, const Machine& machine, const
     print_table(results, machine);
   }
   nlohmann::json rows = nlohmann::json::array();
-  for (const ReplayResult& result : results) rows.push_back(to_json(result));
+  for (const ReplayResult& result : results) rows.push_back(result_json(result));
   return {{"trace", name},           {"footprint_bytes", shape.footprint().count}, {"windows", shape.windows},
           {"machine", machine.name}, {"capacity_scale", options.capacity_scale},   {"policies", rows}};
 }
 
-void run_replay(const Request& request) {
+void run_replay(const ReplayRequest& request) {
   const auto json = request.json.empty() ? nullptr : std::make_unique<JsonFile>(request.json);
   const Machine machine = chosen_machine(request.machine);
   nlohmann::json all = nlohmann::json::array();
@@ -158,7 +158,7 @@ void run_replay(const Request& request) {
 }  // namespace
 
 void add_replay(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<ReplayRequest>();
   CLI::App* command = app.add_subcommand(
       "replay", "Runs recorded accesses on any machine under HM-Keeper and the systems it was compared with");
   std::string workloads;

@@ -33,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-struct Request {
+struct RunRequest {
   std::string fast = "50%", policy = "keeper", record, json;
   std::vector<std::string> slow;
   std::string overhead = "5%", interval = "1s";
@@ -158,8 +158,8 @@ void pass_on(int signal) {
   if (running > 0) kill(running, signal);
 }
 
-pid_t start(const fs::path& program, std::vector<std::string> arguments,
-            std::vector<std::string> environment) {
+pid_t start_program(const fs::path& program, std::vector<std::string> arguments,
+                    std::vector<std::string> environment) {
   const auto argv = pointers_to(arguments), envp = pointers_to(environment);
   pid_t child = 0;
   const int cause = posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), envp.data());
@@ -173,7 +173,7 @@ pid_t start(const fs::path& program, std::vector<std::string> arguments,
   return child;
 }
 
-int wait_for(pid_t child, const SharedBoard& board, Clock::time_point began, bool quiet) {
+int wait_for_program(pid_t child, const SharedBoard& board, Clock::time_point began, bool quiet) {
   ProgressLine line;
   constexpr auto kPause = std::chrono::milliseconds(20);
   constexpr auto kShow = std::chrono::milliseconds(500);
@@ -193,7 +193,7 @@ int wait_for(pid_t child, const SharedBoard& board, Clock::time_point began, boo
 }
 
 /// What the started processes are told (run_board.hpp).
-std::string settings_text(const Request& request, Bytes fast, const SharedBoard& board) {
+std::string settings_text(const RunRequest& request, Bytes fast, const SharedBoard& board) {
   const double interval = number_with(request.interval, 's', 3600, "--interval");
   if (interval < 0.1) throw BadInput("--interval is at least 0.1s");
   std::string text = fmt::format("fast={};policy={};overhead={};interval={};encrypt={};board={}", fast.count,
@@ -222,7 +222,7 @@ void begin_trace(const std::string& name) {
   if (!out) throw BadInput(fmt::format("--record {} cannot be written: name another file", name));
 }
 
-void run_run(const Request& request) {
+void run_run(const RunRequest& request) {
   if (request.program.empty())
     throw BadInput("no program to run: give one after --, such as terrace run -- sort data");
   const auto json = request.json.empty() ? nullptr : std::make_unique<JsonFile>(request.json);
@@ -238,8 +238,8 @@ void run_run(const Request& request) {
   const std::string settings = settings_text(request, outcome.fast, board);
   begin_trace(request.record);
   const auto began = Clock::now();
-  const pid_t child = start(program, request.program, environment_with(library_path(), settings));
-  outcome.code = wait_for(child, board, began, request.quiet);
+  const pid_t child = start_program(program, request.program, environment_with(library_path(), settings));
+  outcome.code = wait_for_program(child, board, began, request.quiet);
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   outcome.processes = rows_of(*board);
   if (json) json->write(to_json(outcome));
@@ -250,7 +250,7 @@ void run_run(const Request& request) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<RunRequest>();
   CLI::App* command = app.add_subcommand("run", "Runs an unmodified program in less memory than it asks for");
   command->add_option("--fast", request->fast,
                       "Memory it may use: an amount, or a share of this computer's (default: 50%)");

@@ -16,7 +16,7 @@ using pages::RunRow;
 double seconds_of(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
 
 /// Why the program was slower than with all its memory, in one sentence.
-std::string reason(const RunRow& all, double seconds) {
+std::string reason_for_waiting(const RunRow& all, double seconds) {
   const double waited = seconds_of(all.waiting_ns);
   if (all.lost > 0) return "pages were lost: the disk could not be read";
   if (all.kept > 0) return "the disk was full: pages stayed in memory beyond --fast";
@@ -91,7 +91,7 @@ std::string summary_text(const RunOutcome& outcome) {
         "interval; {} promoted before they were asked for\n",
         all.samples, all.stretches, all.sampled_hot, seconds_of(all.sampling_ns), 100 * all.largest_overhead,
         readable(Bytes{all.promoted}));
-  return text + "terrace: " + reason(all, outcome.seconds) + "\n";
+  return text + "terrace: " + reason_for_waiting(all, outcome.seconds) + "\n";
 }
 
 nlohmann::json to_json(const RunOutcome& outcome) {
@@ -130,7 +130,7 @@ nlohmann::json to_json(const RunOutcome& outcome) {
   return {{"seconds", outcome.seconds},
           {"code", outcome.code},
           {"fast_bytes", outcome.fast.count},
-          {"why", reason(sum_of(outcome.processes), outcome.seconds)},
+          {"why", reason_for_waiting(sum_of(outcome.processes), outcome.seconds)},
           {"processes", processes}};
 }
 

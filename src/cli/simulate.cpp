@@ -15,7 +15,7 @@
 namespace terrace::cli {
 namespace {
 
-using Request = PlanFileOptions;
+using SimulateRequest = PlanFileOptions;
 
 struct Simulated {
   PlanFile file;
@@ -41,7 +41,7 @@ Profile profile_for(const PlanFile& file, std::string& times, ProgressLine& line
 }
 
 /// The machine may be another than the plan's, as long as the plan is safe on it.
-Simulated replay(const Request& request, ProgressLine& line) {
+Simulated replay(const SimulateRequest& request, ProgressLine& line) {
   Simulated made{open_plan_file(request, line), {}, {}, {}};
   const Workload& workload = made.file.workload;
   const Plan& plan = made.file.plan;
@@ -67,7 +67,7 @@ std::string tiers_text(const Simulated& simulated) {
   return text;
 }
 
-nlohmann::json simulated_json(const Request& request, const Simulated& simulated) {
+nlohmann::json simulated_json(const SimulateRequest& request, const Simulated& simulated) {
   const PlanFile& file = simulated.file;
   const Timeline& timeline = simulated.timeline;
   nlohmann::json json = {{"plan", request.plan},
@@ -87,7 +87,7 @@ nlohmann::json simulated_json(const Request& request, const Simulated& simulated
   return json;
 }
 
-void print_simulated(const Request& request, const Simulated& simulated) {
+void print_simulated(const SimulateRequest& request, const Simulated& simulated) {
   const Machine& machine = simulated.machine();
   const Timeline& timeline = simulated.timeline;
   const PlanFile& file = simulated.file;
@@ -107,7 +107,7 @@ void print_simulated(const Request& request, const Simulated& simulated) {
   row("peak", peak_text(machine, timeline.peak));
 }
 
-void run_simulate(const Request& request) {
+void run_simulate(const SimulateRequest& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
@@ -119,7 +119,7 @@ void run_simulate(const Request& request) {
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<SimulateRequest>();
   CLI::App* command = app.add_subcommand("simulate", "Replays a plan on clocks, on its machine or another");
   add_plan_file_options(*command, *request);
   command->callback([request, command] {

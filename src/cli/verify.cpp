@@ -15,10 +15,10 @@
 namespace terrace::cli {
 namespace {
 
-using Request = PlanFileOptions;
+using VerifyRequest = PlanFileOptions;
 
 /// What a plan says of its machine is true where a record holds both.
-void require_its_machine(const Request& request, const PlanFile& file) {
+void require_its_machine(const VerifyRequest& request, const PlanFile& file) {
   const std::string here = fingerprint(file.workload.machine);
   if (here == file.plan.machine) return;
   throw BadInput(
@@ -27,7 +27,7 @@ void require_its_machine(const Request& request, const PlanFile& file) {
                   request.plan, file.plan.machine, file.workload.machine.name, here));
 }
 
-nlohmann::json verified_json(const Request& request, const PlanFile& file,
+nlohmann::json verified_json(const VerifyRequest& request, const PlanFile& file,
                              const std::vector<Violation>& found) {
   return {{"plan", request.plan},
           {"model", file.model},
@@ -39,7 +39,7 @@ nlohmann::json verified_json(const Request& request, const PlanFile& file,
           {"violations", violations_json(found)}};
 }
 
-void run_verify(const Request& request) {
+void run_verify(const VerifyRequest& request) {
   std::unique_ptr<JsonFile> json;
   if (!request.json.empty()) json = std::make_unique<JsonFile>(request.json);
   ProgressLine line;
@@ -67,7 +67,7 @@ void run_verify(const Request& request) {
 }  // namespace
 
 void add_verify(CLI::App& app) {
-  auto request = std::make_shared<Request>();
+  auto request = std::make_shared<VerifyRequest>();
   CLI::App* command = app.add_subcommand("verify", "Proves a plan safe, or lists what is wrong with it");
   add_plan_file_options(*command, *request);
   command->callback([request, command] {

@@ -12,9 +12,9 @@ using test::Outcome;
 using Json = nlohmann::json;
 
 // On a machine of the papers nothing is measured.
-const std::string kModel = "mlp --batch 512 --optimizer sgd ";
-const std::string kLinked = kModel + "--machine v100-pcie3 --fast 60%,80% ";
-const std::string kAddressable = kModel + "--machine optane-autotm --fast 20%,60% ";
+const std::string kAdvised = "mlp --batch 512 --optimizer sgd ";
+const std::string kLinked = kAdvised + "--machine v100-pcie3 --fast 60%,80% ";
+const std::string kAddressable = kAdvised + "--machine optane-autotm --fast 20%,60% ";
 
 class AdviseCommand : public test::PreparedProgram {};
 
@@ -87,7 +87,7 @@ TEST_F(AdviseCommand, SaysWhenNoBudgetReachesTheSlowdown) {
   machine.tiers[0].capacity =
       round_down(Bytes{json.at("graph_peak_bytes").get<std::uint64_t>() / 10 * 7}, Bytes{4096});
   write_machine(machine, work() / "small.json");
-  expect_complaint("advise " + kModel + "--machine small.json --slowdown 0%",
+  expect_complaint("advise " + kAdvised + "--machine small.json --slowdown 0%",
                    "is within 0% of full speed: the fastest is ");
 }
 

@@ -66,6 +66,36 @@ TEST_F(GraphCommand, KernelsOfOthersArePlannedAndNotTrained) {
   expect_complaint("train foreign.json", "kernel pack is not an operation this engine has");
 }
 
+/// A generator's state is a token: a planner that draws once more from a saved copy of it is refused.
+TEST_F(GraphCommand, APlannerThatRecomputesATokensKernelIsRefused) {
+  const auto graph = [](const std::string& kind) {
+    return R"({"format": "terrace-graph", "version": 1, "name": "dice",
+      "tensors": [{"name": "seed", "bytes": 64, "persistent": true, "kind": ")" +
+           kind + R"("}, {"name": "throws", "bytes": 4096}, {"name": "sum", "bytes": 64}],
+      "kernels": [{"name": "throw", "operation": "acme.dice", "inputs": ["seed"], "outputs": ["throws", "seed"], "flops": 10},
+                  {"name": "add", "operation": "acme.sum", "inputs": ["throws"], "outputs": ["sum"], "flops": 10}],
+      "results": ["sum"]})";
+  };
+  tree_.write("work/token.json", graph("token"));
+  tree_.write("work/state.json", graph("statistics"));
+  tree_.write("work/recomputing", R"(#!/bin/sh
+cat > /dev/null
+cat <<END
+{"start": [[0, 0]],
+ "instructions": [["alloc", 0, 1], ["copy", [0], 0, 1, 1], ["wait", 1],
+   ["alloc", 1, 0], ["run", 0, 0, [0, 0, 0]], ["free", 1, 0],
+   ["copy", [0], 1, 0, 2], ["wait", 2], ["free", 0, 1],
+   ["alloc", 1, 0], ["run", 0, 0, [0, 0, 0]], ["alloc", 2, 0], ["run", 1, 0, [0, 0]], ["free", 1, 0]]}
+END
+)");
+  std::filesystem::permissions(tree_.path() / "work/recomputing", std::filesystem::perms::owner_all);
+  const std::string rest = " --machine v100-pcie3 --planner exec:./recomputing";
+  const Outcome accepted = run("plan state.json" + rest);
+  EXPECT_EQ(accepted.code, 0) << accepted.err;  // an ordinary state may be saved, brought back and used again
+  expect_complaint("plan token.json" + rest,
+                   "kernel throw runs again, and seed stands for state that no copy of it brings back");
+}
+
 TEST_F(GraphCommand, RefusesWhatIsNoGraph) {
   make_graph_file();
   tree_.write("work/text.json", "no graph");

@@ -14,7 +14,7 @@ namespace {
 using test::Outcome;
 class ModelsCommand : public test::Program {};
 
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> rows_of_table(const std::string& text) {
   std::istringstream in(text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -24,7 +24,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST_F(ModelsCommand, ListsEveryModelUnderATitle) {
   const Outcome outcome = run("models");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto lines = lines_of(outcome.out);
+  const auto lines = rows_of_table(outcome.out);
   ASSERT_EQ(lines.size(), models().size() + 1);
   EXPECT_TRUE(lines[0].starts_with("model ")) << lines[0];
   for (std::size_t i = 0; i < models().size(); ++i) {
@@ -36,7 +36,7 @@ TEST_F(ModelsCommand, ListsEveryModelUnderATitle) {
 TEST_F(ModelsCommand, ListsTheModelsAskedForAtTheBatchAskedFor) {
   const Outcome outcome = run("models vgg416 resnet50 --batch 256");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
-  const auto lines = lines_of(outcome.out);
+  const auto lines = rows_of_table(outcome.out);
   ASSERT_EQ(lines.size(), 3U);
   std::istringstream row(lines[2]);
   std::string name, batch, parameters, unit;

@@ -14,13 +14,13 @@ using test::Outcome;
 using Json = nlohmann::json;
 
 // On a machine of the papers nothing is measured.
-const std::string kModel = "mlp --batch 512 --optimizer sgd --machine v100-pcie3 ";
-const std::string kSame = "--model " + kModel;
+const std::string kPlanned = "mlp --batch 512 --optimizer sgd --machine v100-pcie3 ";
+const std::string kSame = "--model " + kPlanned;
 
 class PlanCommand : public test::PreparedProgram {
  protected:
   void make_plan_file() {
-    const Outcome outcome = run("plan " + kModel + "--fast 70% -o plan.json");
+    const Outcome outcome = run("plan " + kPlanned + "--fast 70% -o plan.json");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     leave_the_plan_alone();
   }
@@ -31,7 +31,7 @@ class PlanCommand : public test::PreparedProgram {
 };
 
 TEST_F(PlanCommand, TellsTimesTrafficAndTheLeastBudget) {
-  const Outcome outcome = run("plan " + kModel + "--fast 70%");
+  const Outcome outcome = run("plan " + kPlanned + "--fast 70%");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   for (const char* part :
@@ -41,7 +41,7 @@ TEST_F(PlanCommand, TellsTimesTrafficAndTheLeastBudget) {
 }
 
 TEST_F(PlanCommand, WritesJsonWithStableKeys) {
-  const Json json = json_of("plan " + kModel + "--fast 70% --planner next-use");
+  const Json json = json_of("plan " + kPlanned + "--fast 70% --planner next-use");
   EXPECT_EQ(json.at("model"), "mlp");
   EXPECT_EQ(json.at("batch"), 512);
   EXPECT_EQ(json.at("machine"), "v100-pcie3");
@@ -70,14 +70,14 @@ TEST_F(PlanCommand, TellsTheTimeInSlowMemoryWhereKernelsCanUseIt) {
 }
 
 TEST_F(PlanCommand, SaysWhatAProgramProvedOfItsPlan) {
-  const std::string asked = "plan " + kModel + "--fast 70% --planner autotm-sync ";
+  const std::string asked = "plan " + kPlanned + "--fast 70% --planner autotm-sync ";
   const Json json = json_of(asked + "--solver fast");
   EXPECT_EQ(json.at("planner"), "autotm-sync+solver=fast");
   const std::string remark = json.at("remark");
   EXPECT_TRUE(remark.starts_with("its program's ")) << remark;
   EXPECT_TRUE(remark.ends_with("1% asked")) << remark;
-  EXPECT_FALSE(json_of("plan " + kModel + "--fast 70% --planner lru").contains("remark"));
-  const std::string best = json_of("plan " + kModel + "--fast 70%").at("remark");
+  EXPECT_FALSE(json_of("plan " + kPlanned + "--fast 70% --planner lru").contains("remark"));
+  const std::string best = json_of("plan " + kPlanned + "--fast 70%").at("remark");
   EXPECT_TRUE(best.starts_with("the fastest of ")) << best;
 }
 
@@ -85,7 +85,7 @@ TEST_F(PlanCommand, WritesThePlanAndPrintsIt) {
   make_plan_file();
   const Plan plan = read_plan(work() / "plan.json").value();
   EXPECT_EQ(plan.planner, "best");
-  const Outcome outcome = run("plan " + kModel + "--fast 70% --print");
+  const Outcome outcome = run("plan " + kPlanned + "--fast 70% --print");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(outcome.out.starts_with("plan by best")) << outcome.out;
   EXPECT_NE(outcome.out.find(" run fc1:linear ("), std::string::npos) << outcome.out;
@@ -114,17 +114,17 @@ TEST_F(PlanCommand, RefusesWhatMakesNoPlan) {
   expect_complaint("plan resnet51", "did you mean resnet50");
   expect_complaint("plan mlp --machine v100-pcie", "there is no machine 'v100-pcie'");
   expect_complaint("plan mlp --machine none.json", "cannot read none.json");
-  expect_complaint("plan " + kModel + "--slow file:x:1GiB", "the tiers of machine v100-pcie3 are its own");
-  expect_complaint("plan " + kModel + "--planner prefech", "there is no planner 'prefech': take prefetch");
-  expect_complaint("plan " + kModel + "--planner best --solver fast",
+  expect_complaint("plan " + kPlanned + "--slow file:x:1GiB", "the tiers of machine v100-pcie3 are its own");
+  expect_complaint("plan " + kPlanned + "--planner prefech", "there is no planner 'prefech': take prefetch");
+  expect_complaint("plan " + kPlanned + "--planner best --solver fast",
                    "--solver: is for planners whose names begin with autotm-");
-  expect_complaint("plan " + kModel + "--planner autotm-sync --solver gurobi", "--solver: gurobi not in {");
-  expect_complaint("plan " + kModel + "--fast 0%", "--fast: '0%' is no amount of fast memory");
-  expect_complaint("plan " + kModel + "--fast 17TiB",
+  expect_complaint("plan " + kPlanned + "--planner autotm-sync --solver gurobi", "--solver: gurobi not in {");
+  expect_complaint("plan " + kPlanned + "--fast 0%", "--fast: '0%' is no amount of fast memory");
+  expect_complaint("plan " + kPlanned + "--fast 17TiB",
                    "more than the 14.90 GiB of device on machine v100-pcie3");
-  expect_complaint("plan " + kModel + "--fast 100KiB", "of fast memory at once and 100.00 KiB is given");
-  expect_complaint("plan " + kModel + "--fast 70% --planner all-fast", "take another planner");
-  expect_complaint("plan " + kModel + "-o none/plan.json", "the folder none does not exist");
+  expect_complaint("plan " + kPlanned + "--fast 100KiB", "of fast memory at once and 100.00 KiB is given");
+  expect_complaint("plan " + kPlanned + "--fast 70% --planner all-fast", "take another planner");
+  expect_complaint("plan " + kPlanned + "-o none/plan.json", "the folder none does not exist");
 }
 
 TEST_F(PlanCommand, VerifyAcceptsASafePlan) {

@@ -13,12 +13,12 @@ namespace {
 using test::Outcome;
 using Json = nlohmann::json;
 
-const std::string kModel = "mlp --batch 512 --optimizer sgd --machine v100-pcie3 --fast 70% ";
+const std::string kRecorded = "mlp --batch 512 --optimizer sgd --machine v100-pcie3 --fast 70% ";
 
 class RecordCommands : public test::PreparedProgram {
  protected:
   void make_record(const std::string& planner = "prefetch") {
-    const Outcome outcome = run("plan " + kModel + "--planner " + planner + " -o r.json");
+    const Outcome outcome = run("plan " + kRecorded + "--planner " + planner + " -o r.json");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
   }
 };
@@ -101,7 +101,7 @@ TEST_F(RecordCommands, TakeNoOptionsOfPlans) {
 
 TEST_F(RecordCommands, AProgramOfOnesOwnStandsBesideOurs) {
   const std::string planner = "exec:" TERRACE_TESTS "/../examples/lru_planner.py";
-  const Json rows = json_of("compare " + kModel + "--planners 'lru," + planner + "'").at("rows");
+  const Json rows = json_of("compare " + kRecorded + "--planners 'lru," + planner + "'").at("rows");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[1].at("planner"), planner);
   EXPECT_EQ(rows[1].at("verified"), true) << rows[1];
@@ -111,8 +111,8 @@ TEST_F(RecordCommands, AProgramOfOnesOwnStandsBesideOurs) {
 
 TEST_F(RecordCommands, AProgramThatLiesIsRefusedWithTheViolation) {
   tree_.write("work/liar.py", "import json, sys\njson.load(sys.stdin)\nprint('{\"instructions\": []}')\n");
-  expect_complaint("plan " + kModel + "--planner 'exec:python3 liar.py'", "is refused: at the ");
-  const Json rows = json_of("compare " + kModel + "--planners 'exec:python3 liar.py'").at("rows");
+  expect_complaint("plan " + kRecorded + "--planner 'exec:python3 liar.py'", "is refused: at the ");
+  const Json rows = json_of("compare " + kRecorded + "--planners 'exec:python3 liar.py'").at("rows");
   EXPECT_EQ(rows[0].at("verified"), false);
   EXPECT_NE(rows[0].at("reason").get<std::string>().find("is refused"), std::string::npos);
 }
@@ -140,9 +140,9 @@ print(json.dumps({"start": [[0, 0], [2, 0]], "instructions": draw + [["free", 1,
 }
 
 TEST_F(RecordCommands, AProgramIsStoppedWhenItsTimeIsOver) {
-  expect_complaint("plan " + kModel + "--planner 'exec:sleep 30' --planner-seconds 0.2",
+  expect_complaint("plan " + kRecorded + "--planner 'exec:sleep 30' --planner-seconds 0.2",
                    "planner exec:sleep 30 was stopped before it had a plan");
-  expect_complaint("plan " + kModel + "--planner exec:", "exec: is followed by a program");
+  expect_complaint("plan " + kRecorded + "--planner exec:", "exec: is followed by a program");
   expect_complaint("advise mlp --planner exec:./mine", "advise plans dozens of times");
 }
 

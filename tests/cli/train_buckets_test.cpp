@@ -12,12 +12,12 @@ using test::Outcome;
 
 class TrainOnChangingLengths : public test::PreparedProgram {};
 
-const std::string kModel = "train lstm --batch 1 --threads 1 ";
+const std::string kTrained = "train lstm --batch 1 --threads 1 ";
 
 TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
   const int longest = few_or_all(4, 6), count = few_or_all(2, 3), wanted = few_or_all(6, 8);
   const Json json = json_of(fmt::format("{}--lengths 1-{} --buckets {} --steps {} --fast 80% --same-bits",
-                                        kModel, longest, count, wanted));
+                                        kTrained, longest, count, wanted));
   EXPECT_EQ(json.at("same_bits"), true);
   const Json& buckets = json.at("buckets");
   ASSERT_EQ(buckets.size(), static_cast<std::size_t>(count));
@@ -38,7 +38,7 @@ TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
 
 TEST_F(TrainOnChangingLengths, SplitsKernelsThatDoNotFit) {
   tree_.write("work/lengths", "2\n5\n");
-  const Json json = json_of(kModel + "--lengths lengths --steps 2 --fast 40MiB --same-bits");
+  const Json json = json_of(kTrained + "--lengths lengths --steps 2 --fast 40MiB --same-bits");
   EXPECT_EQ(json.at("same_bits"), true);
   EXPECT_GT(json.at("split_kernels"), 0);
   for (const Json& bucket : json.at("buckets")) EXPECT_GT(bucket.at("split_kernels"), 0);
@@ -46,19 +46,19 @@ TEST_F(TrainOnChangingLengths, SplitsKernelsThatDoNotFit) {
 
 TEST_F(TrainOnChangingLengths, ResumesInTheMiddle) {
   tree_.write("work/lengths", "2\n5\n3\n5\n2\n");
-  const std::string command = kModel + "--lengths lengths --buckets 2 ";
+  const std::string command = kTrained + "--lengths lengths --buckets 2 ";
   const Json whole = json_of(command + "--steps 5");
   json_of(command + "--steps 3 --checkpoint kept");
   const Json rest = json_of(command + "--steps 5 --checkpoint kept");
   EXPECT_EQ(rest.at("first_step"), 3);
   const Json last(whole.at("loss").begin() + 3, whole.at("loss").end());
   EXPECT_EQ(rest.at("loss"), last);
-  expect_complaint(kModel + "--lengths 7-7 --checkpoint kept", "and with the same --lengths");
+  expect_complaint(kTrained + "--lengths 7-7 --checkpoint kept", "and with the same --lengths");
 }
 
 TEST_F(TrainOnChangingLengths, ShowsTheBucketsToAReader) {
   tree_.write("work/lengths", "2\n4\n2\n");
-  const Outcome outcome = run(kModel + "--lengths lengths --steps 3");
+  const Outcome outcome = run(kTrained + "--lengths lengths --steps 3");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("bucket 4, "), std::string::npos) << outcome.err;
   for (const char* part : {"sequence  steps", "made at step", "3 switches between buckets"})
@@ -67,13 +67,13 @@ TEST_F(TrainOnChangingLengths, ShowsTheBucketsToAReader) {
 
 TEST_F(TrainOnChangingLengths, RefusesWhatGivesNoLengths) {
   tree_.write("work/wrong", "5\nmany\n");
-  expect_complaint(kModel + "--lengths 35-10", "'35-10' gives no lengths");
-  expect_complaint(kModel + "--lengths missing", "'missing' gives no lengths");
-  expect_complaint(kModel + "--lengths wrong", "line 2 of wrong is no length");
-  expect_complaint(kModel + "--lengths 1-9 --sequence 4", "leave one of them out");
-  expect_complaint(kModel + "--lengths 1-100000", "a sequence of 100000 does not fit lstm");
-  expect_complaint(kModel + "--lengths 1-9 --buckets 11", "--buckets: '11' does not fit");
-  expect_complaint(kModel + "--buckets 3", "--buckets is of no use without --lengths");
+  expect_complaint(kTrained + "--lengths 35-10", "'35-10' gives no lengths");
+  expect_complaint(kTrained + "--lengths missing", "'missing' gives no lengths");
+  expect_complaint(kTrained + "--lengths wrong", "line 2 of wrong is no length");
+  expect_complaint(kTrained + "--lengths 1-9 --sequence 4", "leave one of them out");
+  expect_complaint(kTrained + "--lengths 1-100000", "a sequence of 100000 does not fit lstm");
+  expect_complaint(kTrained + "--lengths 1-9 --buckets 11", "--buckets: '11' does not fit");
+  expect_complaint(kTrained + "--buckets 3", "--buckets is of no use without --lengths");
   expect_complaint("train mlp --lengths 1-9", "mlp has no sequences");
   expect_complaint("train lstn --lengths 1-9", "did you mean lstm");
 }

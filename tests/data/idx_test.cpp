@@ -16,11 +16,11 @@ using data_test::gzip;
 using data_test::idx;
 using data_test::mentions;
 
-Result<Idx> parse(const ByteList& file) { return parse_idx(std::as_bytes(std::span(file)), "made.gz"); }
+Result<Idx> parse_made(const ByteList& file) { return parse_idx(std::as_bytes(std::span(file)), "made.gz"); }
 
-// The sentence of a refusal, empty where there was none.
-std::string refusal(const ByteList& file) {
-  const auto read = parse(file);
+// The sentence of a refusal_of_idx, empty where there was none.
+std::string refusal_of_idx(const ByteList& file) {
+  const auto read = parse_made(file);
   return read ? "" : read.error().message;
 }
 
@@ -31,7 +31,7 @@ ByteList counting(std::size_t count) {
 }
 
 // More than a reader's piece, and hard to compress.
-ByteList noise(std::size_t count) {
+ByteList noise_bytes(std::size_t count) {
   ByteList bytes(count);
   std::uint32_t state = 1;
   for (auto& byte : bytes) byte = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
@@ -39,21 +39,21 @@ ByteList noise(std::size_t count) {
 }
 
 TEST(Idx, ReadsDimensionsAndBytes) {
-  const auto read = parse(gzip(idx({2, 3, 4}, counting(24))));
+  const auto read = parse_made(gzip(idx({2, 3, 4}, counting(24))));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->dims, (std::vector<std::uint32_t>{2, 3, 4}));
   EXPECT_EQ(read->bytes, counting(24));
 }
 
 TEST(Idx, ReadsContentsLargerThanOnePiece) {
-  const ByteList bytes = noise((3u << 20) + 5);
-  const auto read = parse(gzip(idx({(3u << 20) + 5}, bytes)));
+  const ByteList bytes = noise_bytes((3u << 20) + 5);
+  const auto read = parse_made(gzip(idx({(3u << 20) + 5}, bytes)));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->bytes, bytes);
 }
 
 TEST(Idx, ReadsAListOfNothing) {
-  const auto read = parse(gzip(idx({0, 0xFFFFFFFF, 0xFFFFFFFF}, {})));
+  const auto read = parse_made(gzip(idx({0, 0xFFFFFFFF, 0xFFFFFFFF}, {})));
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_TRUE(read->bytes.empty());
 }
@@ -77,54 +77,55 @@ TEST(Idx, RefusesAMissingFileAndAFolder) {
 }
 
 TEST(Idx, RefusesWhatIsNotGzip) {
-  EXPECT_TRUE(mentions(refusal(idx({5}, counting(5))), "made.gz is not a sound gzip file"));
-  EXPECT_TRUE(mentions(refusal({}), "truncated"));
+  EXPECT_TRUE(mentions(refusal_of_idx(idx({5}, counting(5))), "made.gz is not a sound gzip file"));
+  EXPECT_TRUE(mentions(refusal_of_idx({}), "truncated"));
 }
 
 TEST(Idx, RefusesABadMagic) {
-  EXPECT_TRUE(mentions(refusal(gzip({'P', 'K', 8, 1, 0, 0, 0, 0})), "not an IDX file"));
-  EXPECT_TRUE(mentions(refusal(gzip({0, 1, 8, 1, 0, 0, 0, 0})), "not an IDX file"));
-  EXPECT_TRUE(mentions(refusal(gzip({0, 0, 8, 0})), "declares no dimension"));
-  EXPECT_TRUE(mentions(refusal(gzip({0, 0, 0x0D, 1, 0, 0, 0, 0})), "type 0x0d"));
+  EXPECT_TRUE(mentions(refusal_of_idx(gzip({'P', 'K', 8, 1, 0, 0, 0, 0})), "not an IDX file"));
+  EXPECT_TRUE(mentions(refusal_of_idx(gzip({0, 1, 8, 1, 0, 0, 0, 0})), "not an IDX file"));
+  EXPECT_TRUE(mentions(refusal_of_idx(gzip({0, 0, 8, 0})), "declares no dimension"));
+  EXPECT_TRUE(mentions(refusal_of_idx(gzip({0, 0, 0x0D, 1, 0, 0, 0, 0})), "type 0x0d"));
 }
 
 TEST(Idx, RefusesAHeaderThatEndsEarly) {
   const ByteList header = data_test::idx_header({2, 3});
   for (std::size_t kept = 0; kept < header.size(); ++kept) {
     const ByteList start(header.begin(), header.begin() + static_cast<std::ptrdiff_t>(kept));
-    EXPECT_TRUE(mentions(refusal(gzip(start)), "ends inside the header")) << kept;
+    EXPECT_TRUE(mentions(refusal_of_idx(gzip(start)), "ends inside the header")) << kept;
   }
 }
 
 TEST(Idx, RefusesContentsThatEndEarly) {
-  EXPECT_TRUE(mentions(refusal(gzip(idx({3, 2}, counting(5)))), "ends inside byte 5 of the 6 declared"));
+  EXPECT_TRUE(
+      mentions(refusal_of_idx(gzip(idx({3, 2}, counting(5)))), "ends inside byte 5 of the 6 declared"));
 }
 
 TEST(Idx, RefusesMoreThanWasDeclared) {
-  EXPECT_TRUE(mentions(refusal(gzip(idx({3, 2}, counting(7)))), "more than the 6 bytes declared"));
+  EXPECT_TRUE(mentions(refusal_of_idx(gzip(idx({3, 2}, counting(7)))), "more than the 6 bytes declared"));
 }
 
 TEST(Idx, RefusesBytesAfterTheCompressedData) {
   ByteList file = gzip(idx({5}, counting(5)));
   file.push_back('!');
-  EXPECT_TRUE(mentions(refusal(file), "other bytes after"));
+  EXPECT_TRUE(mentions(refusal_of_idx(file), "other bytes after"));
 }
 
 TEST(Idx, RefusesEveryTruncation) {
-  const ByteList file = gzip(idx({200}, noise(200)));
+  const ByteList file = gzip(idx({200}, noise_bytes(200)));
   for (std::size_t kept = 0; kept < file.size(); ++kept) {
     const ByteList start(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(kept));
-    EXPECT_TRUE(mentions(refusal(start), "is truncated")) << kept << ": " << refusal(start);
+    EXPECT_TRUE(mentions(refusal_of_idx(start), "is truncated")) << kept << ": " << refusal_of_idx(start);
   }
 }
 
 TEST(Idx, NoFlippedBitChangesWhatIsRead) {
-  const ByteList bytes = noise(200), file = gzip(idx({200}, bytes));
+  const ByteList bytes = noise_bytes(200), file = gzip(idx({200}, bytes));
   std::size_t refused = 0;
   for (std::size_t bit = 0; bit < file.size() * 8; ++bit) {
     ByteList damaged = file;
     damaged[bit / 8] ^= static_cast<std::uint8_t>(1u << bit % 8);
-    const auto read = parse(damaged);
+    const auto read = parse_made(damaged);
     EXPECT_TRUE(!read || read->bytes == bytes) << bit;
     refused += !read;
   }
@@ -135,19 +136,22 @@ TEST(Idx, NoFlippedBitChangesWhatIsRead) {
 TEST(Idx, RefusesAWrongChecksum) {
   ByteList file = gzip(idx({5}, counting(5)));
   file[file.size() - 8] ^= 1;  // the last eight bytes are checksum and length
-  EXPECT_TRUE(mentions(refusal(file), "decompressing the checksum failed"));
+  EXPECT_TRUE(mentions(refusal_of_idx(file), "decompressing the checksum failed"));
 }
 
 TEST(Idx, RefusesAbsurdDimensions) {
-  EXPECT_TRUE(mentions(refusal(gzip(idx({0xFFFFFFFF, 2}, {}))), "declares more than"));
-  EXPECT_TRUE(mentions(refusal(gzip(idx(std::vector<std::uint32_t>(255, 0xFFFFFFFF), {}))), "declares more"));
+  EXPECT_TRUE(mentions(refusal_of_idx(gzip(idx({0xFFFFFFFF, 2}, {}))), "declares more than"));
+  EXPECT_TRUE(
+      mentions(refusal_of_idx(gzip(idx(std::vector<std::uint32_t>(255, 0xFFFFFFFF), {}))), "declares more"));
   // 2^96 wraps to 0 in 64 bits.
-  EXPECT_TRUE(mentions(refusal(gzip(idx({1u << 31, 1u << 31, 1u << 31, 8}, {}))), "declares more than"));
+  EXPECT_TRUE(
+      mentions(refusal_of_idx(gzip(idx({1u << 31, 1u << 31, 1u << 31, 8}, {}))), "declares more than"));
 }
 
 TEST(Idx, AForgedHeaderMakesNoMemory) {
-  // 4 GB are declared, 5 bytes follow: the refusal must come from what was read.
-  EXPECT_TRUE(mentions(refusal(gzip(idx({0xFFFFFFFF}, counting(5)))), "byte 5 of the 4294967295 declared"));
+  // 4 GB are declared, 5 bytes follow: the refusal_of_idx must come from what was read.
+  EXPECT_TRUE(
+      mentions(refusal_of_idx(gzip(idx({0xFFFFFFFF}, counting(5)))), "byte 5 of the 4294967295 declared"));
 }
 
 }  // namespace

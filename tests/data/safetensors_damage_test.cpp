@@ -27,14 +27,14 @@ std::string refusal(const std::string& file) {
 }
 
 // One tensor, called `a` as in every header below.
-std::string entry(const std::string& dtype, const std::string& shape, const std::string& offsets) {
+std::string entry_of(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return "\"dtype\":\"" + dtype + "\",\"shape\":[" + shape + "],\"data_offsets\":[" + offsets + "]";
 }
 std::string one(const std::string& fields) { return "{\"a\":{" + fields + "}}"; }
 
 // What follows the common start of two tensors: their offsets, in 8 bytes of data.
 std::string two(const std::string& first, const std::string& second) {
-  return "{\"a\":{" + entry("U8", "4", first) + "},\"b\":{" + entry("U8", "4", second) + "}}";
+  return "{\"a\":{" + entry_of("U8", "4", first) + "},\"b\":{" + entry_of("U8", "4", second) + "}}";
 }
 
 struct Case {
@@ -52,11 +52,11 @@ void expect_refused(const std::vector<Case>& cases) {
 }
 
 TEST(SafetensorsDamage, ASoundFileIsRead) {
-  EXPECT_EQ(refusal(file_of(one(entry("F32", "2", "0,8")), 8)), "");
+  EXPECT_EQ(refusal(file_of(one(entry_of("F32", "2", "0,8")), 8)), "");
   EXPECT_EQ(refusal(file_of(two("0,4", "4,8") + "   ", 8)), "");
   EXPECT_EQ(refusal(file_of(two("4,8", "0,4"), 8)), "");
   EXPECT_EQ(refusal(file_of("{}", 0)), "");
-  EXPECT_EQ(refusal(file_of(one(entry("F32", "0,5", "0,0")), 0)), "");
+  EXPECT_EQ(refusal(file_of(one(entry_of("F32", "0,5", "0,0")), 0)), "");
   EXPECT_EQ(refusal(file_of(R"({"__metadata__":{}})", 0)), "");
 }
 
@@ -104,34 +104,35 @@ TEST(SafetensorsDamage, WrongTypesAreRefused) {
 }
 
 TEST(SafetensorsDamage, FieldsAreRefused) {
-  const std::string sound = entry("U8", "4", "0,4");
+  const std::string sound = entry_of("U8", "4", "0,4");
   expect_refused({
-      {"unknown dtype", file_of(one(entry("F8_E4M3", "4", "0,4")), 4), "dtype 'F8_E4M3', which is none of"},
+      {"unknown dtype", file_of(one(entry_of("F8_E4M3", "4", "0,4")), 4),
+       "dtype 'F8_E4M3', which is none of"},
       {"unknown field", file_of(one(sound + ",\"stride\":[1]"), 4), "the unknown field 'stride'"},
       {"no dtype", file_of(one(R"("shape":[4],"data_offsets":[0,4])"), 4), "tensor 'a' has no dtype"},
       {"no shape", file_of(one(R"("dtype":"U8","data_offsets":[0,4])"), 4), "tensor 'a' has no shape"},
       {"no offsets", file_of(one(R"("dtype":"U8","shape":[4])"), 4), "tensor 'a' has no data_offsets"},
-      {"one offset", file_of(one(entry("U8", "4", "0")), 4), "has 1 data_offsets where two"},
-      {"three offsets", file_of(one(entry("U8", "4", "0,4,4")), 4), "more than two data_offsets"},
+      {"one offset", file_of(one(entry_of("U8", "4", "0")), 4), "has 1 data_offsets where two"},
+      {"three offsets", file_of(one(entry_of("U8", "4", "0,4,4")), 4), "more than two data_offsets"},
       {"field twice", file_of(one(sound + ",\"shape\":[4]"), 4), "tensor 'a' has its shape twice"},
       {"name twice", file_of("{\"a\":{" + sound + "},\"a\":{" + sound + "}}", 4), "the name 'a' comes twice"},
       {"metadata twice", file_of(R"({"__metadata__":{},"__metadata__":{}})", 0),
        "'__metadata__' comes twice"},
       {"metadata key twice", file_of(R"({"__metadata__":{"k":"1","k":"2"}})", 0), "metadata 'k' comes twice"},
   });
-  const std::string file = file_of(one(entry("F16", "2", "0,4")), 4);
+  const std::string file = file_of(one(entry_of("F16", "2", "0,4")), 4);
   EXPECT_EQ(parse(std::as_bytes(std::span(file)), "made").error().code, ErrorCode::unsupported);
 }
 
 TEST(SafetensorsDamage, OffsetsAreRefused) {
   expect_refused({
-      {"backwards", file_of(one(entry("U8", "4", "4,0")), 4), "ends at 0 before it begins at 4"},
-      {"past the end", file_of(one(entry("U8", "4", "0,4")), 3), "ends at 4 where there are 3 bytes"},
-      {"far past the end", file_of(one(entry("U8", "4", "18446744073709551611,18446744073709551615")), 4),
+      {"backwards", file_of(one(entry_of("U8", "4", "4,0")), 4), "ends at 0 before it begins at 4"},
+      {"past the end", file_of(one(entry_of("U8", "4", "0,4")), 3), "ends at 4 where there are 3 bytes"},
+      {"far past the end", file_of(one(entry_of("U8", "4", "18446744073709551611,18446744073709551615")), 4),
        "where there are 4 bytes"},
-      {"a hole at the start", file_of(one(entry("U8", "4", "1,5")), 5), "after a hole from 0"},
+      {"a hole at the start", file_of(one(entry_of("U8", "4", "1,5")), 5), "after a hole from 0"},
       {"a hole between", file_of(two("0,4", "5,9"), 9), "'b' that begins at 5, after a hole from 4"},
-      {"bytes at the end", file_of(one(entry("U8", "4", "0,4")), 6), "2 bytes that belong to no tensor"},
+      {"bytes at the end", file_of(one(entry_of("U8", "4", "0,4")), 6), "2 bytes that belong to no tensor"},
       {"bytes of nobody", file_of("{}", 1), "1 bytes that belong to no tensor"},
       {"overlap", file_of(two("0,4", "3,7"), 7), "'b' that begins at 3, inside the one that ends at 4"},
       {"the same bytes", file_of(two("0,4", "0,4"), 4), "inside the one that ends at 4"},
@@ -140,11 +141,12 @@ TEST(SafetensorsDamage, OffsetsAreRefused) {
 
 TEST(SafetensorsDamage, ShapesAreRefused) {
   expect_refused({
-      {"too few bytes", file_of(one(entry("F32", "2", "0,4")), 4), "needs 8 bytes and has 4"},
-      {"too many bytes", file_of(one(entry("F32", "", "0,8")), 8), "needs 4 bytes and has 8"},
-      {"wraps to what is there", file_of(one(entry("I64", "4611686018427387904,4,2", "0,0")), 0),
+      {"too few bytes", file_of(one(entry_of("F32", "2", "0,4")), 4), "needs 8 bytes and has 4"},
+      {"too many bytes", file_of(one(entry_of("F32", "", "0,8")), 8), "needs 4 bytes and has 8"},
+      {"wraps to what is there", file_of(one(entry_of("I64", "4611686018427387904,4,2", "0,0")), 0),
        "needs more than 2^64 bytes"},
-      {"element size wraps", file_of(one(entry("I64", "2305843009213693952", "0,0")), 0), "more than 2^64"},
+      {"element size wraps", file_of(one(entry_of("I64", "2305843009213693952", "0,0")), 0),
+       "more than 2^64"},
   });
 }
 

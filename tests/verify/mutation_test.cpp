@@ -26,7 +26,7 @@ struct Counts {
 };
 
 /// Whether both extremes of timing give the bytes of plain execution.
-std::string harm(const RandomCase& it, const Plan& plan, const StepBytes& plain) {
+std::string harm_of(const RandomCase& it, const Plan& plan, const StepBytes& plain) {
   for (const CopyTiming timing : {CopyTiming::at_copy, CopyTiming::at_wait}) {
     const auto left = interpret(it.graph, it.machine, plan, timing, 2);
     if (!left) return left.error().message;
@@ -46,7 +46,7 @@ class Mutants {
       const Plan mutant = Mutation(it.graph, it.machine, seed * 1000 + i).run(it.plan, change);
       if (mutant == it.plan) continue;
       const bool accepted = violations(it.graph, it.machine, mutant, 1).empty();
-      const std::string wrong = harm(it, mutant, plain);
+      const std::string wrong = harm_of(it, mutant, plain);
       if (accepted && !wrong.empty()) {
         return "accepted, but " + wrong + ": " + to_string(change) + ", seed " + std::to_string(seed) +
                ", mutant " + std::to_string(i);

@@ -49,7 +49,7 @@ struct Habits {
               empty_regions = 0;
 };
 
-void count(const RandomCase& it, Habits& habits) {
+void count_habits(const RandomCase& it, Habits& habits) {
   std::size_t flying = 0;
   std::vector<std::size_t> runs(it.graph.kernels.size());
   for (const Instruction& instruction : it.plan.instructions) {
@@ -68,7 +68,7 @@ void count(const RandomCase& it, Habits& habits) {
 
 TEST(RandomPlan, DoesEverythingAPlanMayDo) {
   Habits habits;
-  for (std::uint64_t seed = 0; seed < 100; ++seed) count(random_case(seed), habits);
+  for (std::uint64_t seed = 0; seed < 100; ++seed) count_habits(random_case(seed), habits);
   EXPECT_GT(habits.repeated_runs, 10U);
   EXPECT_GT(habits.joint_copies, 20U);
   EXPECT_GT(habits.runs_beside_copies, 200U);

@@ -17,7 +17,7 @@ HandMade with_fingerprints() {
   return it;
 }
 
-std::string refusal(const HandMade& it) {
+std::string refusal_by_hand(const HandMade& it) {
   const auto plan = verify(it.graph, it.machine, it.plan);
   return plan.ok() ? "accepted" : plan.error().message;
 }
@@ -32,7 +32,7 @@ TEST(VerifiedPlan, IsThePlanThatWasProven) {
 TEST(VerifiedPlan, IsRefusedWithTheFirstViolation) {
   HandMade it = with_fingerprints();
   it.plan.instructions.erase(it.plan.instructions.begin() + 5);
-  EXPECT_EQ(refusal(it),
+  EXPECT_EQ(refusal_by_hand(it),
             "the plan by hand is refused: at instruction 5 (run forward as large (x fast, w fast, > y fast, "
             "> e slow, ~ s "
             "fast)): kernel forward reads w in fast, which a transfer fills that was not waited for");
@@ -41,17 +41,17 @@ TEST(VerifiedPlan, IsRefusedWithTheFirstViolation) {
 TEST(VerifiedPlan, IsRefusedForAnotherGraph) {
   HandMade it = with_fingerprints();
   it.graph.tensors[0].bytes = Bytes{101};
-  EXPECT_EQ(refusal(it), "the plan by hand is refused: it was made for another graph (fingerprint " +
-                             it.plan.graph + ", here " + fingerprint(it.graph) +
-                             "); plan again for this graph");
+  EXPECT_EQ(refusal_by_hand(it), "the plan by hand is refused: it was made for another graph (fingerprint " +
+                                     it.plan.graph + ", here " + fingerprint(it.graph) +
+                                     "); plan again for this graph");
 }
 
 TEST(VerifiedPlan, IsRefusedForAnotherMachine) {
   HandMade it = with_fingerprints();
   it.machine.tiers[0].capacity = Bytes{1 << 21};
-  EXPECT_EQ(refusal(it), "the plan by hand is refused: it was made for another machine (fingerprint " +
-                             it.plan.machine + ", here " + fingerprint(it.machine) +
-                             "); plan again for this machine");
+  EXPECT_EQ(refusal_by_hand(it),
+            "the plan by hand is refused: it was made for another machine (fingerprint " + it.plan.machine +
+                ", here " + fingerprint(it.machine) + "); plan again for this machine");
 }
 
 TEST(RandomMachine, IsValidAndOfManyKinds) {

@@ -14,7 +14,6 @@ namespace {
 
 /// How many operands of a kernel choose their tier independently: with two tiers, and with more.
 constexpr std::size_t kFreeOperands = 6, kFreeOfMore = 4;
-constexpr TierId kFast{0};
 constexpr Bytes kUnlimited{~std::uint64_t{0}};
 
 class Enumeration {

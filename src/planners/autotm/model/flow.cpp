@@ -17,7 +17,7 @@ struct Hop {
 };
 
 /// Memory that is taken of a level from one moment to another, both included.
-struct Stay {
+struct StayInPool {
   std::uint32_t level = 0, first = 1, last = 0;
 };
 
@@ -84,14 +84,15 @@ class FlowBuilder {
   /// Returns the last moment of a hop, including the use it leads to.
   std::uint32_t until(const Hop& hop) const { return hop.use == kNone ? hop.last : moment(hop.use); }
 
-  std::uint32_t take(std::uint32_t from, const Stay& stay) {
+  std::uint32_t take(std::uint32_t from, const StayInPool& stay) {
     return wires_.take(from, life_.levels[stay.level].tier, stay.first, stay.last);
   }
 
   /// Adds an edge to a state of the next point, which takes memory for these stays where they are in pools.
-  Edge& go(std::uint32_t from, Point& to, State state, std::uint32_t use, std::initializer_list<Stay> stays) {
-    Stay own;
-    for (const Stay& stay : stays) {
+  Edge& go(std::uint32_t from, Point& to, State state, std::uint32_t use,
+           std::initializer_list<StayInPool> stays) {
+    StayInPool own;
+    for (const StayInPool& stay : stays) {
       if (!is_pool(stay.level) || stay.first > stay.last) continue;
       if (own.first <= own.last) from = take(from, own);
       own = stay;
@@ -105,8 +106,8 @@ class FlowBuilder {
     return edge;
   }
   /// Returns the memory of the slower copy, if there is one.
-  static Stay copy_stays(State state, std::uint32_t first, std::uint32_t last) {
-    return state.has_copy() ? Stay{state.copy, first, last} : Stay{};
+  static StayInPool copy_stays(State state, std::uint32_t first, std::uint32_t last) {
+    return state.has_copy() ? StayInPool{state.copy, first, last} : StayInPool{};
   }
 
   void set_move(Edge& edge, Move move, std::uint32_t moment, std::uint32_t source) const {
@@ -132,7 +133,7 @@ class FlowBuilder {
     for (std::uint32_t use = 0; use < life_.uses.size(); ++use) {
       wires_.next_point();
       Point to;
-      go(at, to, {level, level}, use, {has_backing ? Stay{} : Stay{level, from, moment(use)}});
+      go(at, to, {level, level}, use, {has_backing ? StayInPool{} : StayInPool{level, from, moment(use)}});
       from = moment(use) + 1;
       at = to[{level, level}];
     }
@@ -221,7 +222,7 @@ class FlowBuilder {
 
   void stay(std::uint32_t node, State state, Point& to, const Hop& hop) {
     if (!may_arrive(hop, state.level)) return;
-    const Stay own{state.level, hop.first, until(hop)};
+    const StayInPool own{state.level, hop.first, until(hop)};
     go(node, to, after(state, hop), hop.use, {copy_stays(state, hop.first, until(hop)), own});
     // A copy in a pool takes memory there, so it may also be dropped.
     if (!state.has_copy() || !is_pool(state.copy) || hop.left == kNone) return;
@@ -233,7 +234,7 @@ class FlowBuilder {
     const std::uint32_t slowest = state.has_copy() ? state.copy : last_;
     for (std::uint32_t level = state.level + 1; level <= slowest; ++level) {
       if (!may_arrive(hop, level)) continue;
-      const Stay own{level, hop.first, until(hop)};
+      const StayInPool own{level, hop.first, until(hop)};
       if (state.has_copy() && level == state.copy) {
         if (hop.left == kNone) continue;
         Edge& edge = go(node, to, {level, level}, hop.use, {own});
@@ -246,9 +247,10 @@ class FlowBuilder {
 
   void write_out(std::uint32_t node, State state, std::uint32_t level, Point& to, const Hop& hop) {
     const State left{level, state.has_copy() ? state.copy : level};
-    const Stay copy = copy_stays(left, hop.first, until(hop));
-    const auto out = [&](std::uint32_t at, bool beside, std::uint32_t first, Stay source) {
-      Edge& edge = go(node, to, after(left, hop), hop.use, {copy, Stay{level, first, until(hop)}, source});
+    const StayInPool copy = copy_stays(left, hop.first, until(hop));
+    const auto out = [&](std::uint32_t at, bool beside, std::uint32_t first, StayInPool source) {
+      Edge& edge =
+          go(node, to, after(left, hop), hop.use, {copy, StayInPool{level, first, until(hop)}, source});
       set_copy(edge, Move::out, at, state.level, level, beside);
     };
     if (hop.left != kNone) {
@@ -265,9 +267,10 @@ class FlowBuilder {
     const bool beside = may_move_beside(hop);
     if (hop.use == kNone && !beside) return;
     const auto in = [&](std::uint32_t level, std::uint32_t copy) {
-      Edge& edge = go(node, to, after({level, copy}, hop), hop.use,
-                      {copy_stays(state, hop.first, until(hop)), Stay{state.level, hop.first, until(hop)},
-                       Stay{level, until(hop), until(hop)}});
+      Edge& edge =
+          go(node, to, after({level, copy}, hop), hop.use,
+             {copy_stays(state, hop.first, until(hop)), StayInPool{state.level, hop.first, until(hop)},
+              StayInPool{level, until(hop), until(hop)}});
       set_copy(edge, Move::in, until(hop), state.level, level, beside);
       edge.frees = copy != state.level;
     };

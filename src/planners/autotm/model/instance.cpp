@@ -14,8 +14,6 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr TierId kFast{0};
-
 /// Returns the slower tier that serves a formulation best. Where tensors move, that is the first with links
 /// both ways that kernels can also use in place, else the first with links, else the first that kernels can
 /// use in place. Where they do not move, it is the first that kernels can use in place, else the first of

@@ -33,6 +33,7 @@ enum class Formulation {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kMostTiers = 3;
+constexpr TierId kFast{0};
 
 struct TensorUse {
   std::uint32_t moment = 0;

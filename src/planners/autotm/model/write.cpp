@@ -8,8 +8,6 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr TierId kFast{0};
-
 /// What may happen to a tensor between two moments; the order of the values is the order of the actions.
 enum class Act {
   // After a moment:

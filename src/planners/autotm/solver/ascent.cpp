@@ -9,7 +9,7 @@ namespace {
 
 // These were found by experiment on two of the paper's networks, where others did about as well.
 constexpr optim::AscentRules kRules{.patience = 30, .first_slip = 0.2, .least_slip = 0.03};
-constexpr double kMemoryUnit = 2;
+constexpr double kUnitOfMemory = 2;
 
 constexpr double kAny = std::numeric_limits<double>::infinity();
 
@@ -23,7 +23,7 @@ Ascent::Ascent(const Flat& flat, Team& team)
       best_(-kAny),
       steps_(kRules, team) {
   using Subgradient = Relaxation::Subgradient;
-  const double unit = kMemoryUnit * flat.memory_worth();
+  const double unit = kUnitOfMemory * flat.memory_worth();
   steps_.add(&Multipliers::memory, &Subgradient::memory, kAny, std::vector<double>(flat.rows(), unit));
   std::vector<double> links;
   for (const Flat::Link& link : flat.links) links.push_back(link.worth);

@@ -9,7 +9,7 @@ namespace {
 
 /// A violation below this share of a kernel's mean time does not matter.
 constexpr double kLeastBroken = 2e-3;
-constexpr double kLeastShare = 1e-4;
+constexpr double kLeastConfiguration = 1e-4;
 constexpr std::size_t kMostConfigurations = 12;
 
 }  // namespace
@@ -81,7 +81,8 @@ double Cuts::share(const Moves& moves, const std::vector<double>& edges) const {
 void Cuts::take_moves(std::uint32_t k, const std::vector<double>& edges) {
   std::vector<std::pair<double, const Moves*>> shares;
   for (const Moves& moves : moves_[k]) {
-    if (const double taken = share(moves, edges); taken > kLeastShare) shares.emplace_back(taken, &moves);
+    if (const double taken = share(moves, edges); taken > kLeastConfiguration)
+      shares.emplace_back(taken, &moves);
   }
   std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) {
     return a.first * a.second->time > b.first * b.second->time;
@@ -101,7 +102,7 @@ void Cuts::take_configurations(std::uint32_t k, const std::vector<double>& confi
   point_.configurations.clear();
   double sum = 0;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
-    if (configurations[c] <= kLeastShare) continue;
+    if (configurations[c] <= kLeastConfiguration) continue;
     point_.configurations.push_back({flat_.configurations[c].time, configurations[c]});
     sum += configurations[c];
   }

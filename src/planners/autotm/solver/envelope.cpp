@@ -9,7 +9,7 @@ namespace terrace::autotm {
 namespace {
 
 constexpr std::uint32_t kSurplus = 1U << 16;
-constexpr double kNothing = 1e-9;
+constexpr double kLeastPivot = 1e-9;
 constexpr int kMostPivots = 100;
 
 /// Lists the sum over every set of items; a set is a number whose bits are its items.
@@ -136,7 +136,7 @@ bool Envelope::find_entering() {
   }
   const std::size_t configurations = configurations_.size();
   list_sums(worths_, moves_.size(), [&](std::size_t i) { return multipliers_[configurations + i]; });
-  double least = -kNothing * configurations_[0].time;
+  double least = -kLeastPivot * configurations_[0].time;
   bool found = false;
   const auto take = [&](double reduced, Column column) {
     if (reduced >= least) return;
@@ -160,7 +160,7 @@ bool Envelope::enter() {
   }
   std::size_t leaving = n;
   for (std::size_t i = 0; i < n; ++i) {
-    if (work_[i] <= kNothing) continue;
+    if (work_[i] <= kLeastPivot) continue;
     if (leaving == n || shares_[i] * work_[leaving] < shares_[leaving] * work_[i]) leaving = i;
   }
   if (leaving == n) return false;

@@ -156,7 +156,7 @@ class Flattening {
       const Flat::Configuration& one = flat_.configurations[c];
       if ((one.mask & slow) == 0) return one.time;  // times ascend
     }
-    return kNever;
+    return kImpossible;
   }
 
   /// Sets what each group saves as the last to come to fast memory, or as the first; a little where it saves
@@ -164,7 +164,7 @@ class Flattening {
   void weigh(const Flat::Kernel& kernel) {
     const std::uint64_t all = ~std::uint64_t{0};
     const double best = time(kernel, 0), slowest = time(kernel, all);
-    const double worst = slowest == kNever ? 2 * best : slowest;
+    const double worst = slowest == kImpossible ? 2 * best : slowest;
     for (std::uint32_t l = kernel.first_link; l < kernel.end_link; ++l) {
       Flat::Link& link = flat_.links[l];
       const std::uint64_t bit = std::uint64_t{1} << link.group;
@@ -239,8 +239,6 @@ class Flattening {
     flat_.hidden.push_back(hidden);
     flat_.original.push_back(original);
   }
-
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   const Instance& instance_;
   std::vector<Pool> pools_;

@@ -19,6 +19,9 @@
 
 namespace terrace::autotm {
 
+/// The cost of what cannot be.
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
+
 struct Flat {
   struct Edge {
     std::uint32_t from, to;    ///< nodes of the tensor

@@ -11,7 +11,6 @@ namespace {
 /// A tiny cost of memory, so that no tensor stays in fast memory for nothing.
 constexpr double kLeastFee = 1e-6;
 constexpr std::size_t kNeighbours = 4096;
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 }  // namespace
 
@@ -65,7 +64,7 @@ void Placement::settle(std::uint32_t t, Cost cost) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   const bool found = find(tensor, [&](const Flat::Edge& edge, double limit) {
     const double its = cost(edge);
-    return its < limit && fits(tensor, edge) ? its : kNever;
+    return its < limit && fits(tensor, edge) ? its : kImpossible;
   });
   if (found && path_ != before_) {
     add(t, path_);
@@ -102,7 +101,7 @@ void Placement::value_operand(const Flat::Tensor& tensor, std::uint32_t first) {
     priced += multipliers_->link[l] + trust_.hope * flat_.links[l].worth;
   const auto value = [&](std::int64_t taken) {
     const std::uint32_t c = configure(k, slow, taken);
-    return c == kNone ? kNever : (1 - trust_.link) * cost(k, c) - trust_.link * priced;
+    return c == kNone ? kImpossible : (1 - trust_.link) * cost(k, c) - trust_.link * priced;
   };
   double before = value(tensor.bytes);
   worth_[first] = before;
@@ -111,7 +110,7 @@ void Placement::value_operand(const Flat::Tensor& tensor, std::uint32_t first) {
     priced -= multipliers_->link[l] + trust_.hope * flat_.links[l].worth;
     const double without = value(0);
     if (l > first) worth_[l] = 0;
-    worth_[flat_.none() + 1 + l] = l == first ? without : before == kNever ? 0 : without - before;
+    worth_[flat_.none() + 1 + l] = l == first ? without : before == kImpossible ? 0 : without - before;
     before = without;
   }
 }

@@ -137,18 +137,17 @@ class Placement {
 
 template <class Cost>
 bool Placement::find(const Flat::Tensor& tensor, Cost cost) {
-  constexpr double kNever = std::numeric_limits<double>::infinity();
-  std::fill_n(least_.begin(), tensor.nodes, kNever);
+  std::fill_n(least_.begin(), tensor.nodes, kImpossible);
   least_[0] = 0;
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
     const Flat::Edge& edge = flat_.edges[e];
-    if (least_[edge.from] == kNever) continue;
+    if (least_[edge.from] == kImpossible) continue;
     const double until = least_[edge.from] + cost(edge, least_[edge.to] - least_[edge.from]);
     if (until >= least_[edge.to]) continue;
     least_[edge.to] = until;
     by_[edge.to] = e;
   }
-  if (least_[tensor.nodes - 1] == kNever) return false;
+  if (least_[tensor.nodes - 1] == kImpossible) return false;
   path_.clear();
   for (std::uint32_t node = tensor.nodes - 1; node != 0; node = flat_.edges[path_.back()].from)
     path_.push_back(by_[node]);

@@ -6,7 +6,6 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr int kRepairs = 20;
 /// How much more a row that is too full costs than all other rows of a path.
 constexpr double kInTheWay = 1e6;
@@ -69,7 +68,7 @@ bool Placement::is_overfull() const { return loads_.most(0, flat_.rows()) > capa
 
 bool Placement::can_avoid(const Flat::Tensor& tensor, std::uint32_t row) {
   return find(tensor, [&](const Flat::Edge& edge, double) {
-    return edge.first <= row && row < edge.end ? kNever : 0.0;
+    return edge.first <= row && row < edge.end ? kImpossible : 0.0;
   });
 }
 

@@ -3,12 +3,6 @@
 #include "planners/autotm/solver/placement.hpp"
 
 namespace terrace::autotm {
-namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
 bool Placement::has_room(std::uint32_t t) const {
   for (const std::uint32_t e : paths_[t]) {
     const Flat::Edge& edge = flat_.edges[e];
@@ -82,7 +76,7 @@ double Placement::cost(std::uint32_t k, std::uint32_t c) const {
 }
 
 std::uint32_t Placement::configure(std::uint32_t k, std::uint64_t slow, std::int64_t taken) const {
-  double least = kNever;
+  double least = kImpossible;
   std::uint32_t best = kNone;
   for (std::uint32_t c = flat_.kernels[k].first; c < flat_.kernels[k].end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];

@@ -10,8 +10,7 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr std::uint64_t kStepsPerLook = 20;
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr std::uint64_t kStepsPerCheck = 20;
 /// Where tensors move, multipliers begin near the best but shares do not: what these violate at first says
 /// little.
 constexpr double kFirstWeight = 0.1, kMoreWeight = 1.6;
@@ -80,7 +79,7 @@ bool PrimalDual::step() {
   ++steps_;
   ++stretch_;
   away_ = static_cast<double>(stretch_) / static_cast<double>(stretch_ + 1);
-  if (stretch_ != 1 && stretch_ % kStepsPerLook != 0) {
+  if (stretch_ != 1 && stretch_ % kStepsPerCheck != 0) {
     advance<false>();
     return false;
   }
@@ -116,7 +115,7 @@ void PrimalDual::advance() {
   each_tensor(asked_, [&](Half& half, std::uint32_t t) { move_edges<looks>(half, t); });
   move_multipliers<looks>(&Point::memory, 0);
   move_multipliers<looks>(&Point::link, 0);
-  move_multipliers<looks>(&Point::kernel, -kNever);
+  move_multipliers<looks>(&Point::kernel, -kImpossible);
   if (overlaps_) move_overlap<looks>();
 }
 

@@ -10,7 +10,6 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 /// A link that is worth less than this share of a kernel's mean time has this as its unit.
 constexpr double kLeastUnit = 1e-3;
 constexpr double kMemoryUnit = 2;
@@ -72,7 +71,7 @@ void PrimalDual::begin() {
 void PrimalDual::begin_tensor(std::uint32_t t) {
   const Flat::Tensor& tensor = flat_.tensors[t];
   double* rest = now_.node.data() + first_node_[t];
-  std::fill_n(rest, tensor.nodes - 1, kNever);
+  std::fill_n(rest, tensor.nodes - 1, kImpossible);
   std::vector<std::uint32_t> by(tensor.nodes, kNone);
   for (std::uint32_t e = tensor.end; e-- > tensor.first;) {
     const Flat::Edge& edge = flat_.edges[e];
@@ -86,7 +85,7 @@ void PrimalDual::begin_tensor(std::uint32_t t) {
   }
   for (std::uint32_t node = 0; by[node] != kNone; node = flat_.edges[by[node]].to) now_.edge[by[node]] = 1;
   // What is left are nodes that merged edges pass over.
-  std::replace(rest, rest + tensor.nodes, kNever, 0.0);
+  std::replace(rest, rest + tensor.nodes, kImpossible, 0.0);
 }
 
 void PrimalDual::begin_kernel(std::uint32_t k) {
@@ -94,7 +93,7 @@ void PrimalDual::begin_kernel(std::uint32_t k) {
   const double own = 1 - now_.overlap[k] - now_.haste[k];
   const double sure = now_.haste[k] * flat_.configurations[kernel.first].time;
   std::uint32_t best = first_[k];
-  now_.kernel[k] = kNever;
+  now_.kernel[k] = kImpossible;
   for (std::uint32_t c = first_[k]; c < first_[k + 1]; ++c) {
     const Flat::Configuration& one = configurations_[c];
     double cost = own * one.time + sure - charged_.configuration[c] + now_.memory[one.row] * one.scratch;

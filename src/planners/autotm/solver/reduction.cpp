@@ -126,8 +126,7 @@ class Reducing {
 
   /// Returns whether no configuration asks for the tensor and it can leave fast memory at no cost.
   bool is_idle(const Flat::Tensor& tensor) {
-    constexpr double kNever = std::numeric_limits<double>::infinity();
-    least_.assign(tensor.nodes, kNever);
+    least_.assign(tensor.nodes, kImpossible);
     least_[0] = 0;
     for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
       const Flat::Edge& edge = whole_.edges[e];

@@ -10,7 +10,6 @@
 namespace terrace::autotm {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 /// What rounding may have added to a bound, as a share of its absolute terms, with much to spare.
 constexpr double kRounding = 1e-9;
 
@@ -94,7 +93,7 @@ void Relaxation::charge_cuts(const Multipliers& multipliers) {
 
 double Relaxation::add_tensor(Half& half, const Flat::Tensor& tensor, const Multipliers& multipliers) {
   std::vector<double>& least = half.least;
-  std::fill_n(least.begin(), tensor.nodes, kNever);
+  std::fill_n(least.begin(), tensor.nodes, kImpossible);
   least[0] = 0;
   for (std::uint32_t e = tensor.first; e < tensor.end; ++e) {
     const Flat::Edge& edge = flat_.edges[e];
@@ -131,7 +130,7 @@ double Relaxation::add_kernel(std::uint32_t k, const Multipliers& multipliers) {
     price[flat_.links[l].group] += multipliers.link[l];
   const double own = 1 - multipliers.overlap[k] - multipliers.haste[k];
   const double fastest = flat_.configurations[kernel.first].time, sure = multipliers.haste[k] * fastest;
-  double least = kNever;
+  double least = kImpossible;
   const Flat::Configuration* best = nullptr;
   for (std::uint32_t c = kernel.first; c < kernel.end; ++c) {
     const Flat::Configuration& one = flat_.configurations[c];
