@@ -59,9 +59,12 @@ long: ## the release tests with what takes minutes: every seed, large networks, 
 	$(packages) build torch data
 	TERRACE_LONG=1 scripts/test release
 
-fuzz: ## every fuzzer for FUZZ_SECONDS (60)
+# No fuzzer needs oneDNN, so their build goes without it, and shows that everything but training still works then.
+fuzz: ## every fuzzer for FUZZ_SECONDS (60), in a build without oneDNN
 	$(packages) build fuzz
-	$(call build,fuzz) --target fuzzers
+	$(call build,fuzz) --target fuzzers terrace_program example_stencil
+	scripts/check-without-onednn build/fuzz/terrace
+	build/fuzz/bin/example_stencil build/fuzz
 	scripts/fuzz $(FUZZ_SECONDS)
 
 bench: ## measures one claim (NAME=mover ARGS=--quick); without NAME lists the claims

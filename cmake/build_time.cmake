@@ -14,7 +14,7 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
 endif()
 
 # Sources of one folder are compiled in groups, which read their headers and make their templates once. Builds that
-# want each source as it stands go without: those through a cache, clang-tidy's and the fuzzers'.
+# want each source as it stands go without: those through a cache, and clang-tidy's.
 if(CMAKE_DISABLE_PRECOMPILE_HEADERS)
   set(terrace_unity_default OFF)
 else()
