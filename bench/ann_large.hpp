@@ -50,11 +50,18 @@ inline ann::Neighbours write_large(const std::filesystem::path& path, std::size_
   return truth;
 }
 
-/// The process that builds: DATA INDEX MEMORY FAST.
+/// M and efConstruction.
+struct LargeGraph {
+  std::uint32_t links, ef_construction;
+};
+
+/// The process that builds: DATA INDEX MEMORY FAST LINKS EF_CONSTRUCTION.
 inline int build_large(const std::vector<std::string>& words) {
   ann::BuildOptions options;
   options.fast = Bytes{std::stoull(words.at(3))};
   options.cache = options.fast / 8;
+  options.links = static_cast<std::uint32_t>(std::stoul(words.at(4)));
+  options.ef_construction = static_cast<std::uint32_t>(std::stoul(words.at(5)));
   options.code_bytes = 32;
   options.builders = 2;
   std::cout << getpid() << std::endl;
@@ -125,7 +132,7 @@ inline bool build_on(const std::vector<std::string>& command, Bytes limit, doubl
 
 /// `seconds`: the builder is killed when so many have passed, and the next run goes on.
 inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick, std::size_t wanted,
-                                double seconds) {
+                                double seconds, const LargeGraph& graph) {
   const std::size_t count = wanted > 0 ? wanted : quick ? 100'000 : 10'000'000;
   const Bytes whole{count * (128 + 33) * 4};
   const Bytes limit = wanted > 0 || quick ? std::max(whole * 31 / 100, Bytes{64U << 20}) : Bytes{2ULL << 30};
@@ -147,7 +154,9 @@ inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick,
                                          vectors,
                                          index,
                                          std::to_string(memory.count),
-                                         std::to_string(fast.count)};
+                                         std::to_string(fast.count),
+                                         std::to_string(graph.links),
+                                         std::to_string(graph.ef_construction)};
   print_head(fmt::format("{} x 128 in {}", count, readable(limit)),
              "| builds killed | seconds in all | peak of the limit | recall@10 | mean, ms | p99, ms |");
   const auto began = Timer::now();
