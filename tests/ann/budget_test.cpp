@@ -63,7 +63,7 @@ TEST_P(SearchBudget, IsKeptWhileAnIndexIsOpenedAndSearchedOnADisk) {
   EXPECT_LE(peak.get() + options.cache.count, with_a_percent(budget));
   EXPECT_GE(peak.get() + options.cache.count, (budget - budget / 20).count) << "the budget is used";
 }
-INSTANTIATE_TEST_SUITE_P(OfCodes, SearchBudget, testing::Values(0U, 16U, 48U));
+INSTANTIATE_TEST_SUITE_P(OfCodes, SearchBudget, testing::Values(0U, 48U));
 
 }  // namespace
 }  // namespace terrace::ann
