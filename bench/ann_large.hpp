@@ -23,6 +23,53 @@ inline ann::Mixture large_mixture() {
   return mixture;
 }
 
+/// Finds exact neighbours among vectors that come part by part: distances of floats choose a few more than
+/// are wanted, of which doubles choose the nearest.
+class LargeTruth {
+ public:
+  explicit LargeTruth(const ann::Vectors& queries) : queries_(queries), kept_(queries.count()) {}
+
+  void add(const ann::Vectors& part, std::size_t first) {
+    const auto distance = ann::distance_function(ann::Metric::l2);
+    for (std::size_t row = 0; row < part.count(); ++row) {
+      for (std::size_t query = 0; query < kept_.size(); ++query) {
+        std::vector<Kept>& kept = kept_[query];
+        const float here = distance(queries_[query].data(), part[row].data(), part.dimension);
+        if (kept.size() == kMore && here >= kept.back().distance) continue;
+        const Kept one{here, static_cast<std::uint32_t>(first + row), {part[row].begin(), part[row].end()}};
+        kept.insert(std::upper_bound(kept.begin(), kept.end(), one,
+                                     [](const Kept& a, const Kept& b) { return a.distance < b.distance; }),
+                    one);
+        if (kept.size() > kMore) kept.pop_back();
+      }
+    }
+  }
+
+  ann::Neighbours get() const {
+    ann::Neighbours truth;
+    for (std::size_t query = 0; query < kept_.size(); ++query) {
+      ann::Vectors nearest{queries_.dimension, {}};
+      for (const Kept& one : kept_[query])
+        nearest.values.insert(nearest.values.end(), one.vector.begin(), one.vector.end());
+      auto found =
+          ann::exact_neighbours(nearest, one_of(queries_, query), kNeighbours, ann::Metric::l2).value()[0];
+      for (ann::Neighbour& one : found) one.id = kept_[query][one.id].row;
+      truth.push_back(std::move(found));
+    }
+    return truth;
+  }
+
+ private:
+  static constexpr std::size_t kMore = 2 * kNeighbours;
+  struct Kept {
+    float distance;
+    std::uint32_t row;
+    std::vector<float> vector;
+  };
+  const ann::Vectors& queries_;
+  std::vector<std::vector<Kept>> kept_;
+};
+
 /// Writes the data part by part, and finds the exact neighbours on the way.
 inline ann::Neighbours write_large(const std::filesystem::path& path, std::size_t count,
                                    const ann::Vectors& queries) {
@@ -30,24 +77,17 @@ inline ann::Neighbours write_large(const std::filesystem::path& path, std::size_
   if (out == nullptr) throw std::runtime_error("cannot write " + path.native());
   const std::uint32_t header[] = {static_cast<std::uint32_t>(count), 128};
   bool good = std::fwrite(header, sizeof header, 1, out) == 1;
-  ann::Neighbours truth(queries.count());
+  LargeTruth truth(queries);
   for (std::size_t first = 0; first < count; first += kLargePart) {
     ann::Mixture mixture = large_mixture();
     mixture.count = std::min(kLargePart, count - first);
     const ann::Vectors part = ann::generate(mixture, 2 + first / kLargePart);
     good =
         good && std::fwrite(part.values.data(), sizeof(float), part.values.size(), out) == part.values.size();
-    auto here = ann::exact_neighbours(part, queries, kNeighbours, ann::Metric::l2, 2).value();
-    for (std::size_t i = 0; i < truth.size(); ++i) {
-      for (ann::Neighbour& one : here[i])
-        truth[i].push_back({one.id + static_cast<std::uint32_t>(first), one.distance});
-      std::sort(truth[i].begin(), truth[i].end(),
-                [](const auto& a, const auto& b) { return a.distance < b.distance; });
-      truth[i].resize(std::min(truth[i].size(), kNeighbours));
-    }
+    truth.add(part, first);
   }
   if (std::fclose(out) != 0 || !good) throw std::runtime_error("cannot write " + path.native());
-  return truth;
+  return truth.get();
 }
 
 /// M and efConstruction.
