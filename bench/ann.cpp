@@ -3,12 +3,13 @@
 // lowest layer on a disk, in half of that memory, within 0.6 ms.
 //
 //   bench/run ann [--quick] [--only memory|disk|sift|optane|promotion|emulated|cost|large|paper|lane]
-//                 [--folder FOLDER] [--count N] [--data KIND] [--links M] [--build] [--seconds S]
+//                 [--folder FOLDER] [--count N] [--data KIND] [--links M] [--ef-construction EF] [--build]
+//                 [--seconds S]
 //
 // With --build, `disk` and `sift` build what they need and time nothing. FOLDER keeps data, exact neighbours
-// and the rivals' indexes for the next run; N is the number of vectors of `large` and `sift`; KIND is the one
-// data of `optane` and `promotion`, and M the links of the latter. The builder of `large` is killed when S
-// seconds have passed, and the next run goes on.
+// and the rivals' indexes for the next run; N is the number of vectors of `large`, `promotion` and `sift`;
+// KIND is the one data of `optane` and `promotion`, and M the links of the latter and of `large`, which is
+// built with EF candidates. Its builder is killed when S seconds have passed, and the next run goes on.
 #include "ann_cost.hpp"
 #include "ann_disk.hpp"
 #include "ann_lane.hpp"
@@ -27,6 +28,7 @@ struct Request {
   std::size_t count = 0;
   std::string data;
   std::uint32_t links = 16;
+  std::uint32_t ef_construction = 100;
   double seconds = 1e9;
   Stage stage = Stage::contest;
 };
@@ -36,12 +38,17 @@ nlohmann::json run_row(const std::string& row, const Request& request) {
   if (row == "disk") return run_disk(request.folder, request.quick, request.stage);
   if (row == "sift") return run_sift(request.folder, request.quick, request.count, request.stage);
   if (row == "optane") return run_optane(request.folder, request.quick, request.data);
-  if (row == "promotion") return run_promotion(request.folder, request.quick, request.data, request.links);
+  if (row == "promotion") {
+    const std::size_t count = request.count > 0 ? request.count : request.quick ? 20'000 : 100'000;
+    return run_promotion(request.folder, count, request.data, request.links);
+  }
   if (row == "emulated") return run_emulated(request.folder, request.quick);
   if (row == "lane") return run_lane(request.folder, request.quick);
   if (row == "paper") return run_paper(request.folder, request.quick);
   if (row == "cost") return run_cost(request.folder, request.quick);
-  if (row == "large") return run_large(request.folder, request.quick, request.count, request.seconds);
+  if (row == "large")
+    return run_large(request.folder, request.quick, request.count, request.seconds,
+                     {request.links, request.ef_construction});
   throw std::runtime_error(
       "there is no row '" + row +
       "': choose memory, disk, sift, optane, promotion, emulated, cost, large, paper or lane");
@@ -91,12 +98,15 @@ Request parse(int argc, char** argv) {
       request.data = value();
     else if (word == "--seconds")
       request.seconds = std::stod(value());
+    else if (word == "--ef-construction")
+      request.ef_construction = static_cast<std::uint32_t>(std::stoul(value()));
     else if (word == "--links")
       request.links = static_cast<std::uint32_t>(std::stoul(value()));
     else
       throw std::runtime_error(
           "unknown option '" + word +
-          "': there are --quick, --build, --only, --folder, --count, --data, --links and --seconds");
+          "': there are --quick, --build, --only, --folder, --count, --data, --links, --ef-construction and "
+          "--seconds");
   }
   return request;
 }

@@ -26,7 +26,7 @@
 #endif
 #if defined(TERRACE_BENCH_FAISS)  // the build found it
 #include <faiss/IndexFlat.h>
-#include <faiss/IndexIVFFlat.h>
+#include <faiss/IndexScalarQuantizer.h>
 #include <faiss/index_io.h>
 #endif
 
@@ -146,10 +146,13 @@ class FaissContestant final : public Contestant {
     }
     return found;
   }
+  /// Descriptors are bytes: faiss stores them as such, a quarter of the floats, and loses nothing.
   static void build(const ann::Vectors& vectors, const std::filesystem::path& path, std::size_t lists) {
-    faiss::IndexFlatL2 quantizer(static_cast<faiss::Index::idx_t>(vectors.dimension));
-    faiss::IndexIVFFlat index(&quantizer, vectors.dimension, lists);
-    const auto learnt = static_cast<faiss::Index::idx_t>(std::min<std::size_t>(vectors.count(), 50 * lists));
+    const auto dimension = static_cast<faiss::Index::idx_t>(vectors.dimension);
+    faiss::IndexFlatL2 quantizer(dimension);
+    faiss::IndexIVFScalarQuantizer index(&quantizer, vectors.dimension, lists,
+                                         faiss::ScalarQuantizer::QT_8bit_direct, faiss::METRIC_L2, false);
+    const auto learnt = static_cast<faiss::Index::idx_t>(std::min<std::size_t>(vectors.count(), 40 * lists));
     index.train(learnt, vectors.values.data());
     index.add(static_cast<faiss::Index::idx_t>(vectors.count()), vectors.values.data());
     faiss::write_index(&index, path.c_str());

@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <stdexcept>
 
 #include "ann/generate.hpp"
 #include "ann/pictures.hpp"
+#include "base/random.hpp"
 #include "terrace/ann.hpp"
 
 namespace terrace::bench {
@@ -28,6 +30,7 @@ struct AnnData {
   ann::Vectors vectors, queries;
   ann::Neighbours truth;
   ann::Vectors warming = {};  ///< other queries, for caches
+  ann::Metric metric = ann::Metric::l2;
 
   double recall_of(const ann::Neighbours& found, std::size_t k = kNeighbours) const {
     return ann::recall(found, truth, k);
@@ -53,7 +56,7 @@ struct AnnData {
 inline ann::Neighbours kept_truth(const AnnData& data) {
   const auto path = data.file(".ibin");
   if (auto kept = ann::read_neighbours(path)) return *std::move(kept);
-  auto truth = ann::exact_neighbours(data.vectors, data.queries, kNeighbours, ann::Metric::l2, 2).value();
+  auto truth = ann::exact_neighbours(data.vectors, data.queries, kNeighbours, data.metric, 2).value();
   ann::write_neighbours(path, truth).value();
   return truth;
 }
@@ -71,6 +74,30 @@ inline AnnData mixed_data(const std::filesystem::path& folder, std::size_t count
   data.queries = ann::generate(mixture, 1);
   data.warming = ann::generate(mixture, 3);
   ann::write_vectors(data.file("-queries.fbin"), data.queries).value();
+  data.truth = kept_truth(data);
+  return data;
+}
+
+/// Vectors whose lengths differ by the inner product, as recommendations have them: the long ones are near to
+/// most queries, which makes them the hubs of every graph.
+inline AnnData length_data(const std::filesystem::path& folder, std::size_t count) {
+  ann::Mixture mixture;
+  mixture.count = count;
+  mixture.clusters = 200;
+  AnnData data{fmt::format("lengths-{}", count), folder, ann::generate(mixture), {}, {}};
+  // Lengths are of a Pareto distribution of power 4: one vector in 10,000 is ten times as long as the
+  // shortest.
+  SplitMix random(1);
+  for (std::size_t row = 0; row < count; ++row) {
+    const double share = (static_cast<double>(random.below(1U << 20)) + 0.5) / (1U << 20);
+    const auto length = static_cast<float>(std::pow(share, -0.25));
+    for (std::size_t i = 0; i < mixture.dimension; ++i)
+      data.vectors.values[row * mixture.dimension + i] *= length;
+  }
+  mixture.count = 1000;
+  data.queries = ann::generate(mixture, 1);
+  data.warming = ann::generate(mixture, 3);
+  data.metric = ann::Metric::inner_product;
   data.truth = kept_truth(data);
   return data;
 }
@@ -111,13 +138,15 @@ inline AnnData sift_data(const std::filesystem::path& folder, std::size_t most) 
 }
 
 /// What is here, or of it the kind that is asked for: generated with and without hubs, real descriptors,
-/// words, pictures by their pixels.
+/// words, pictures by their pixels. `lengths`, which are near by the inner product, are for row `promotion`
+/// alone.
 inline std::vector<AnnData> all_data(const std::filesystem::path& folder, std::size_t count,
                                      const std::string& kind) {
   std::vector<AnnData> all;
   const auto wanted = [&](const char* name) { return kind.empty() || kind == name; };
   if (wanted("clustered")) all.push_back(mixed_data(folder, count, 0));
   if (wanted("hubs")) all.push_back(mixed_data(folder, count, 1));
+  if (kind == "lengths") all.push_back(length_data(folder, count));
   if (wanted("sift") && std::filesystem::exists(folder / "sift.u8bin"))
     all.push_back(sift_data(folder, count));
   if (wanted("words") && std::filesystem::exists(folder / "words.fbin"))
@@ -126,8 +155,9 @@ inline std::vector<AnnData> all_data(const std::filesystem::path& folder, std::s
     all.push_back(given_data("fashion-mnist", folder, ann::fashion_mnist(DataSplit::train).value(),
                              ann::fashion_mnist(DataSplit::test).value()));
   if (all.empty())
-    throw std::runtime_error("there is no data '" + kind +
-                             "': choose clustered, hubs, sift, words or fashion-mnist, made by bench/data");
+    throw std::runtime_error(
+        "there is no data '" + kind +
+        "': choose clustered, hubs, lengths, sift, words or fashion-mnist, made by bench/data");
   return all;
 }
 

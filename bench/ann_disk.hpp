@@ -30,7 +30,7 @@ Counted fewest_reads(const AnnData& data, Open open, double wanted) {
   const AnnData some = data.some_queries(kTried);
   const auto count = [&](const ann::SearchOptions& options) { return count_search(some, open(), options); };
   std::optional<Counted> best;
-  for (const std::uint32_t beam : {4U, 8U}) {
+  for (const std::uint32_t beam : {4U, 8U, 16U, 24U}) {
     const auto one = cheapest(count, wanted + kMargin, cost_of_reads, {8, 32, 64, 128}, beam);
     if (one && (!best || cost_of_reads(*one) < cost_of_reads(*best))) best = one;
   }
@@ -223,7 +223,7 @@ inline std::string kept_annoy([[maybe_unused]] const AnnData& data) {
 inline std::string kept_faiss([[maybe_unused]] const AnnData& data) {
 #if defined(TERRACE_BENCH_FAISS)
   return kept_file(data, ".faiss",
-                   [&](const auto& path) { FaissContestant::build(data.vectors, path, 1024); });
+                   [&](const auto& path) { FaissContestant::build(data.vectors, path, 4096); });
 #else
   print_line("faiss is not installed: libfaiss-dev");
   return {};
@@ -234,12 +234,13 @@ inline std::string kept_faiss([[maybe_unused]] const AnnData& data) {
 inline void enter_mapped(const AnnData& data, DiskContest& contest) {
   if (const std::string path = kept_annoy(data); !path.empty()) {
     const auto nodes =
-        least_setting(data, "annoy", path, {500, 1000, 2000, 4000, 8000, 16000, 32000}, kRecalls[0]);
+        least_setting(data, "annoy", path,
+                      {1000, 2000, 4000, 6000, 8000, 12000, 16000, 24000, 32000, 48000, 64000}, kRecalls[0]);
     contest.enter("Annoy mapped", {"annoy", path, nodes});
   }
   if (const std::string path = kept_faiss(data); !path.empty()) {
-    const auto lists =
-        least_setting(data, "faiss", path, {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128}, kRecalls[0]);
+    const auto lists = least_setting(
+        data, "faiss", path, {1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256}, kRecalls[0]);
     contest.enter("faiss IVF mapped", {"faiss", path, lists});
   }
 }
@@ -258,7 +259,7 @@ inline void enter_spann(const AnnData& data, Bytes limit, DiskContest& contest) 
   contest.guarded("SPANN", [&] { contest.add(spann.search(*lists, limit)); });
 }
 
-enum class Rivals { hnswlib, all };
+enum class Rivals { hnswlib, made_for_files };
 /// A contest needs a quiet computer; what it is about can be built before.
 enum class Stage { build, contest };
 
@@ -281,18 +282,18 @@ inline nlohmann::json contest_on_disk(const AnnData& data, std::uint64_t percent
     throw std::runtime_error(fmt::format("{} is too small for this contest: {} of memory are for the process",
                                          data.name, readable(kProcess)));
   nlohmann::json layouts;
-  // Beside all rivals, the layout that was best beside few.
-  const DiskIndex ours = quick || rivals == Rivals::all
-                             ? best_layout(data, limit - kProcess, {4}, layouts)
-                             : best_layout(data, limit - kProcess, {4, 2}, layouts);
+  const DiskIndex ours = quick ? best_layout(data, limit - kProcess, {4}, layouts)
+                               : best_layout(data, limit - kProcess, {4, 2}, layouts);
   print_head(fmt::format("On a disk, {} in {}% of its memory, recall@10 of 0.95", data.name, percent),
              kDiskColumns);
   DiskContest contest(data, limit);
   contest.enter(kOurs, {"terrace", ours.folder, ours.words()});
-  enter_hnswlib(data, contest);
-  if (rivals == Rivals::all) enter_mapped(data, contest);
+  if (rivals == Rivals::hnswlib)
+    enter_hnswlib(data, contest);
+  else
+    enter_mapped(data, contest);
   contest.run(quick ? 200 : 400, quick ? 2 : 6, 100);
-  if (rivals == Rivals::all) enter_spann(data, limit, contest);
+  if (rivals == Rivals::made_for_files) enter_spann(data, limit, contest);
   return {{"data", data.name},
           {"percent", percent},
           {"layouts", layouts},
@@ -323,12 +324,13 @@ inline nlohmann::json run_sift(const std::filesystem::path& folder, bool quick, 
                                Stage stage) {
   const AnnData data = sift_data(folder, count > 0 ? count : quick ? 100'000 : 1'000'000);
   const std::uint64_t percent = limit_of(data, 17) < kProcess * 2 ? 90 : 17;
-  build_ahead({[&] { (void)saved_index(data, limit_of(data, percent) - kProcess, code_bytes_of(data, 4)); },
-               [&] { (void)kept_hnswlib(data); }, [&] { (void)kept_annoy(data); },
-               [&] { (void)kept_faiss(data); }});
+  const Bytes fast = limit_of(data, percent) - kProcess;
+  build_ahead({[&] { (void)saved_index(data, fast, code_bytes_of(data, 2)); },
+               [&] { (void)saved_index(data, fast, code_bytes_of(data, 4)); },
+               [&] { (void)kept_annoy(data); }, [&] { (void)kept_faiss(data); }});
   if (has_spann()) Spann{data};
   if (stage == Stage::build) return {};
-  return contest_on_disk(data, percent, Rivals::all, quick);
+  return contest_on_disk(data, percent, Rivals::made_for_files, quick);
 }
 
 }  // namespace terrace::bench

@@ -23,6 +23,53 @@ inline ann::Mixture large_mixture() {
   return mixture;
 }
 
+/// Finds exact neighbours among vectors that come part by part: distances of floats choose a few more than
+/// are wanted, of which doubles choose the nearest.
+class LargeTruth {
+ public:
+  explicit LargeTruth(const ann::Vectors& queries) : queries_(queries), kept_(queries.count()) {}
+
+  void add(const ann::Vectors& part, std::size_t first) {
+    const auto distance = ann::distance_function(ann::Metric::l2);
+    for (std::size_t row = 0; row < part.count(); ++row) {
+      for (std::size_t query = 0; query < kept_.size(); ++query) {
+        std::vector<Kept>& kept = kept_[query];
+        const float here = distance(queries_[query].data(), part[row].data(), part.dimension);
+        if (kept.size() == kMore && here >= kept.back().distance) continue;
+        const Kept one{here, static_cast<std::uint32_t>(first + row), {part[row].begin(), part[row].end()}};
+        kept.insert(std::upper_bound(kept.begin(), kept.end(), one,
+                                     [](const Kept& a, const Kept& b) { return a.distance < b.distance; }),
+                    one);
+        if (kept.size() > kMore) kept.pop_back();
+      }
+    }
+  }
+
+  ann::Neighbours get() const {
+    ann::Neighbours truth;
+    for (std::size_t query = 0; query < kept_.size(); ++query) {
+      ann::Vectors nearest{queries_.dimension, {}};
+      for (const Kept& one : kept_[query])
+        nearest.values.insert(nearest.values.end(), one.vector.begin(), one.vector.end());
+      auto found =
+          ann::exact_neighbours(nearest, one_of(queries_, query), kNeighbours, ann::Metric::l2).value()[0];
+      for (ann::Neighbour& one : found) one.id = kept_[query][one.id].row;
+      truth.push_back(std::move(found));
+    }
+    return truth;
+  }
+
+ private:
+  static constexpr std::size_t kMore = 2 * kNeighbours;
+  struct Kept {
+    float distance;
+    std::uint32_t row;
+    std::vector<float> vector;
+  };
+  const ann::Vectors& queries_;
+  std::vector<std::vector<Kept>> kept_;
+};
+
 /// Writes the data part by part, and finds the exact neighbours on the way.
 inline ann::Neighbours write_large(const std::filesystem::path& path, std::size_t count,
                                    const ann::Vectors& queries) {
@@ -30,31 +77,31 @@ inline ann::Neighbours write_large(const std::filesystem::path& path, std::size_
   if (out == nullptr) throw std::runtime_error("cannot write " + path.native());
   const std::uint32_t header[] = {static_cast<std::uint32_t>(count), 128};
   bool good = std::fwrite(header, sizeof header, 1, out) == 1;
-  ann::Neighbours truth(queries.count());
+  LargeTruth truth(queries);
   for (std::size_t first = 0; first < count; first += kLargePart) {
     ann::Mixture mixture = large_mixture();
     mixture.count = std::min(kLargePart, count - first);
     const ann::Vectors part = ann::generate(mixture, 2 + first / kLargePart);
     good =
         good && std::fwrite(part.values.data(), sizeof(float), part.values.size(), out) == part.values.size();
-    auto here = ann::exact_neighbours(part, queries, kNeighbours, ann::Metric::l2, 2).value();
-    for (std::size_t i = 0; i < truth.size(); ++i) {
-      for (ann::Neighbour& one : here[i])
-        truth[i].push_back({one.id + static_cast<std::uint32_t>(first), one.distance});
-      std::sort(truth[i].begin(), truth[i].end(),
-                [](const auto& a, const auto& b) { return a.distance < b.distance; });
-      truth[i].resize(std::min(truth[i].size(), kNeighbours));
-    }
+    truth.add(part, first);
   }
   if (std::fclose(out) != 0 || !good) throw std::runtime_error("cannot write " + path.native());
-  return truth;
+  return truth.get();
 }
 
-/// The process that builds: DATA INDEX MEMORY FAST.
+/// M and efConstruction.
+struct LargeGraph {
+  std::uint32_t links, ef_construction;
+};
+
+/// The process that builds: DATA INDEX MEMORY FAST LINKS EF_CONSTRUCTION.
 inline int build_large(const std::vector<std::string>& words) {
   ann::BuildOptions options;
   options.fast = Bytes{std::stoull(words.at(3))};
   options.cache = options.fast / 8;
+  options.links = static_cast<std::uint32_t>(std::stoul(words.at(4)));
+  options.ef_construction = static_cast<std::uint32_t>(std::stoul(words.at(5)));
   options.code_bytes = 32;
   options.builders = 2;
   std::cout << getpid() << std::endl;
@@ -125,7 +172,7 @@ inline bool build_on(const std::vector<std::string>& command, Bytes limit, doubl
 
 /// `seconds`: the builder is killed when so many have passed, and the next run goes on.
 inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick, std::size_t wanted,
-                                double seconds) {
+                                double seconds, const LargeGraph& graph) {
   const std::size_t count = wanted > 0 ? wanted : quick ? 100'000 : 10'000'000;
   const Bytes whole{count * (128 + 33) * 4};
   const Bytes limit = wanted > 0 || quick ? std::max(whole * 31 / 100, Bytes{64U << 20}) : Bytes{2ULL << 30};
@@ -147,7 +194,9 @@ inline nlohmann::json run_large(const std::filesystem::path& folder, bool quick,
                                          vectors,
                                          index,
                                          std::to_string(memory.count),
-                                         std::to_string(fast.count)};
+                                         std::to_string(fast.count),
+                                         std::to_string(graph.links),
+                                         std::to_string(graph.ef_construction)};
   print_head(fmt::format("{} x 128 in {}", count, readable(limit)),
              "| builds killed | seconds in all | peak of the limit | recall@10 | mean, ms | p99, ms |");
   const auto began = Timer::now();

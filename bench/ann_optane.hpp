@@ -169,6 +169,7 @@ inline ann::Index build_promoted(const AnnData& data, ann::Promotion promotion, 
   if (links > 16) options.ef_construction = 200;
   options.fast = Bytes{static_cast<std::uint64_t>(kFastShare * static_cast<double>(data.whole(links).count))};
   options.promotion = promotion;
+  options.metric = data.metric;
   options.code_bytes = code_bytes;
   return ann::Index::build(data.vectors, options).value();
 }
@@ -368,9 +369,9 @@ inline nlohmann::json run_emulated(const std::filesystem::path& folder, bool qui
 }
 
 /// `links`: M; the paper's graph of a billion vectors has 48.
-inline nlohmann::json run_promotion(const std::filesystem::path& folder, bool quick, const std::string& kind,
-                                    std::uint32_t links) {
-  const std::vector<AnnData> all = all_data(folder, quick ? 20'000 : 100'000, kind);
+inline nlohmann::json run_promotion(const std::filesystem::path& folder, std::size_t count,
+                                    const std::string& kind, std::uint32_t links) {
+  const std::vector<AnnData> all = all_data(folder, count, kind);
   print_head("Degree over random, counted at 183 and 421 ns a distance (Fig. 3.3: 1.8, 4.3, 3.9)",
              "| data | M | recall | each at its best | efL0 = 2, top-1 | efL0 = efL1 |");
   nlohmann::json rows;

@@ -13,7 +13,7 @@ import sys
 import cv2
 import numpy
 
-FOLDERS = ["/usr/share/wallpapers", "/usr/share/backgrounds"]
+FOLDERS = ["/usr/share/wallpapers", "/usr/share/backgrounds", "/usr/share/lxqt/wallpapers"]
 ENDINGS = {".jpg", ".jpeg", ".png", ".webp"}
 LONGEST_SIDE = 2560  # larger pictures add time, not variety
 QUERY_PICTURES = 10  # one in so many
@@ -48,12 +48,13 @@ def write(path, rows):
         rows.tofile(out)
 
 
-def gather(paths, wanted, seed):
+def gather(paths, wanted, seed, enough):
+    """`wanted` descriptors, of as many pictures as it takes to find `enough`."""
     cv2.setRNGSeed(0)
     sift = cv2.SIFT_create(contrastThreshold=0.01)
     parts, count = [], 0
     for path in paths:
-        if count >= wanted * 1.05:
+        if count >= enough:
             break
         parts.append(descriptors(path, sift))
         count += len(parts[-1])
@@ -75,8 +76,9 @@ def main():
     if not paths:
         sys.exit("sift.py: there are no pictures: run scripts/install-packages pictures")
     numpy.random.default_rng(1).shuffle(paths)
-    write(sys.argv[1], gather([p for i, p in enumerate(paths) if i % QUERY_PICTURES], wanted, 1))
-    write(sys.argv[2], gather(paths[::QUERY_PICTURES], queries, 2))
+    write(sys.argv[1], gather([p for i, p in enumerate(paths) if i % QUERY_PICTURES], wanted, 1, wanted * 1.05))
+    # One picture has thousands of descriptors, which are alike: queries come from all that are left.
+    write(sys.argv[2], gather(paths[::QUERY_PICTURES], queries, 2, float("inf")))
 
 
 if __name__ == "__main__":

@@ -153,9 +153,10 @@ struct IndexSize {
 /// What a search should be.
 struct TuneGoal {
   std::size_t k = 10;
-  double recall = 0.95;                           ///< of the k nearest, on average
-  Seconds latency{1e-3};                          ///< of a query, on average
-  std::uint32_t beam = 1, shares = 1, ahead = 1;  ///< as searches will have them
+  double recall = 0.95;    ///< of the k nearest, on average
+  Seconds latency{1e-3};   ///< of a query, on average
+  std::uint32_t beam = 0;  ///< as searches will have it; 0: chosen, with `ahead`, by where the index lies
+  std::uint32_t shares = 1, ahead = 1;  ///< as searches will have them
 };
 
 /// How long work takes, as reference searches showed it (002 section 3.3.3).

@@ -135,7 +135,7 @@ class Index:
         rows, learnt = self._rows(vectors), self._rows(queries)
         chosen = call_for_json(library.terrace_ann_tune, self._open(), _pointer(rows), len(rows), _pointer(learnt),
                                len(learnt), self.dim, k, recall, latency)
-        self.set_search(ef1=chosen["ef1"], ef0=chosen["ef0"])
+        self.set_search(**{name: chosen[name] for name in ("ef1", "ef0", "beam", "ahead")})
         return chosen
 
     def save_index(self, path):

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "ann/layout.hpp"
-#include "ann/walk.hpp"
+#include "ann/searcher.hpp"
 
 namespace terrace::ann {
 namespace {
@@ -34,8 +34,8 @@ Result<void> check_options(const BuildOptions& options, std::size_t dimension) {
 Result<std::uint64_t> promoted_for(std::uint64_t nodes, std::uint64_t twins, std::size_t dimension,
                                    const BuildOptions& options) {
   if (options.fast.count == 0) return std::max<std::uint64_t>(1, nodes / options.links);
-  const Bytes taken = Walk::size_for(nodes) * (options.searchers * options.threads) + options.cache +
-                      Bytes{sizeof(Twin)} * twins + Marks::size_for(nodes + twins);
+  const Bytes taken = Searcher::size_for(nodes, options.threads, options.code_bytes) * options.searchers +
+                      options.cache + Bytes{sizeof(Twin)} * twins + Marks::size_for(nodes + twins);
   const Bytes rest = options.fast > taken ? options.fast - taken : Bytes{0};
   const std::uint64_t promoted = most_promoted(nodes, options.links, dimension, options.code_bytes, rest);
   if (promoted > 0) return promoted;

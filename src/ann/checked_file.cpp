@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "base/check.hpp"
 #include "base/replace_file.hpp"
@@ -25,25 +26,31 @@ class Checksums {
  public:
   void add(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
-      const std::size_t size = std::min<std::size_t>(bytes.size(), kCheckedPiece.count - piece_.size());
-      piece_.insert(piece_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
-      bytes = bytes.subspan(size);
-      if (piece_.size() == kCheckedPiece.count) close();
+      const auto part = bytes.first(std::min<std::size_t>(bytes.size(), kCheckedPiece.count - in_piece_));
+      piece_ = checksum(part, piece_);
+      in_piece_ += part.size();
+      bytes = bytes.subspan(part.size());
+      if (in_piece_ == kCheckedPiece.count) close();
     }
   }
   std::vector<std::uint32_t> finish() {
-    if (!piece_.empty()) close();
+    if (in_piece_ > 0) close();
     return std::move(checksums_);
   }
 
  private:
   void close() {
-    checksums_.push_back(checksum(piece_));
-    piece_.clear();
+    checksums_.push_back(std::exchange(piece_, 0));
+    in_piece_ = 0;
   }
-  std::vector<std::byte> piece_;
+  std::uint32_t piece_ = 0;
+  std::size_t in_piece_ = 0;
   std::vector<std::uint32_t> checksums_;
 };
+
+Error damaged(const InputFile& file, std::uint64_t offset, std::size_t size) {
+  return refuse(file, fmt::format("is damaged between bytes {} and {}", offset, offset + size));
+}
 
 }  // namespace
 
@@ -81,10 +88,31 @@ Result<void> read_checked(const InputFile& file, const std::vector<std::uint32_t
     const auto piece =
         std::span(memory).first(std::min<std::uint64_t>(kCheckedPiece.count, file.size().count - offset));
     read_at(file, offset, piece);
-    if (checksum(piece) != checksums[i])
-      return refuse(file, fmt::format("is damaged between bytes {} and {}", offset, offset + piece.size()));
+    if (checksum(piece) != checksums[i]) return damaged(file, offset, piece.size());
     take(offset, piece);
   }
+  return {};
+}
+
+Result<void> read_checked_into(const InputFile& file, const std::vector<std::uint32_t>& checksums,
+                               std::span<const std::span<std::byte>> places) {
+  check(checksums.size() == pieces_in(file.size()), "a checksum for each piece");
+  std::uint64_t offset = 0;
+  std::size_t piece = 0, in_piece = 0;
+  std::uint32_t sum = 0;
+  for (std::span<std::byte> place : places) {
+    while (!place.empty()) {
+      const auto part = place.first(std::min<std::size_t>(place.size(), kCheckedPiece.count - in_piece));
+      read_at(file, offset, part);
+      sum = checksum(part, sum);
+      in_piece += part.size(), offset += part.size();
+      place = place.subspan(part.size());
+      if (in_piece < kCheckedPiece.count && offset < file.size().count) continue;
+      if (sum != checksums[piece++]) return damaged(file, offset - in_piece, in_piece);
+      in_piece = 0, sum = 0;
+    }
+  }
+  check(offset == file.size().count, "the places have the size of the file");
   return {};
 }
 

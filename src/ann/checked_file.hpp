@@ -22,6 +22,11 @@ Result<void> read_checked(
     const InputFile& file, const std::vector<std::uint32_t>& checksums,
     const std::function<void(std::uint64_t offset, std::span<const std::byte> piece)>& take);
 
+/// Reads the file into places that follow one another, which have its size together, without memory beside
+/// them. Fails and throws as read_checked(), and leaves anything in the places then.
+Result<void> read_checked_into(const InputFile& file, const std::vector<std::uint32_t>& checksums,
+                               std::span<const std::span<std::byte>> places);
+
 /// Writes `size` bytes, which `next` makes one after the other in any portions, and returns their checksums.
 /// Fails and throws as replacing a file does.
 Result<std::vector<std::uint32_t>> write_checked(const std::filesystem::path& path, Bytes size,

@@ -90,7 +90,8 @@ IndexSize Index::size() const {
   size.slow_links = slow.links, size.slow_elements = slow.elements, size.slow_ids = slow.ids;
   size.slow_padding = impl_->layout.total() - slow.total();
   size.codes = codes_size(layers, dimension, static_cast<std::uint32_t>(impl_->fast.book.parts));
-  size.searchers = Walk::size_for(size.nodes) * impl_->walks();
+  size.searchers =
+      Searcher::size_for(size.nodes, impl_->threads, impl_->fast.book.parts) * impl_->searchers_most;
   size.cache = impl_->cache;
   return size;
 }

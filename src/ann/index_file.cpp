@@ -104,19 +104,8 @@ Result<FastPart> read_fast(const std::filesystem::path& path, const Manifest& ma
   fast.metric = manifest.metric;
   fast.distance = distance_function(manifest.metric);
   std::vector<std::uint32_t> removed;
-  auto places = places_in(fast, removed, manifest);
-  auto place = places.begin();
-  const auto read =
-      read_checked(*file, manifest.fast_checksums, [&](std::uint64_t, std::span<const std::byte> piece) {
-        while (!piece.empty()) {
-          while (place->empty()) ++place;
-          const std::size_t size = std::min(piece.size(), place->size());
-          std::memcpy(place->data(), piece.data(), size);
-          *place = place->subspan(size);
-          piece = piece.subspan(size);
-        }
-      });
-  if (!read) return read.error();
+  const auto places = places_in(fast, removed, manifest);
+  if (const auto read = read_checked_into(*file, manifest.fast_checksums, places); !read) return read.error();
   if (const char* fault = fault_in(fast, removed))
     return refuse(ErrorCode::invalid_argument,
                   fmt::format("{} holds {}: build the index again", path.native(), fault));

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "ann/build_options.hpp"
 #include "ann/checked_file.hpp"
@@ -161,27 +162,20 @@ class LargeBuild {
     return std::equal(both.begin(), middle, middle);
   }
 
-  /// The vectors of rows, which ascend, ready for the distance; that of row number i at `place(i)`.
-  template <class Place>
-  HugeVector<float> load(std::span<const std::uint32_t> rows, Place place) const {
+  /// The vectors of nodes `first` to `end`, ready for the distance, by node.
+  HugeVector<float> load_vectors(std::uint32_t first, std::uint32_t end) const {
     const std::size_t dimension = source_.dimension();
-    HugeVector<float> vectors(rows.size() * dimension);
-    std::size_t next = 0;
-    source_.read_all([&](std::uint64_t first, std::span<const float> values) {
-      for (; next < rows.size() && rows[next] < first + values.size() / dimension; ++next)
-        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>((rows[next] - first) * dimension), dimension,
-                    vectors.begin() + static_cast<std::ptrdiff_t>(place(next) * dimension));
+    HugeVector<float> vectors(std::size_t{end - first} * dimension);
+    source_.read_all([&](std::uint64_t begin, std::span<const float> values) {
+      for (std::size_t i = 0; i < values.size() / dimension; ++i) {
+        const std::uint32_t node = number_[begin + i];
+        if (node < first || node >= end) continue;
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i * dimension), dimension,
+                    vectors.begin() + static_cast<std::ptrdiff_t>((node - first) * dimension));
+      }
     });
     normalise(vectors, dimension, options_.metric);
     return vectors;
-  }
-  /// Those of nodes `first` to `end`, by node.
-  HugeVector<float> load_vectors(std::uint32_t first, std::uint32_t end) const {
-    std::vector<std::uint32_t> rows;
-    for (std::uint32_t row = 0; row < number_.size(); ++row) {
-      if (number_[row] >= first && number_[row] < end) rows.push_back(row);
-    }
-    return load(rows, [&](std::size_t i) { return number_[rows[i]] - first; });
   }
   Rows rows_over(std::span<const float> vectors) const {
     return {vectors.data(), source_.dimension(), vectors.size() / source_.dimension(), distance_,
@@ -189,68 +183,110 @@ class LargeBuild {
   }
 
   path shard_path(std::uint32_t shard) const { return work_ / fmt::format("shard-{}", shard); }
-  ShardRows rows_of(std::uint32_t shard) const {
-    ShardRows rows;
-    for (std::uint32_t row = 0; row < members_.size(); ++row) {
-      if (!members_[row].has(static_cast<std::uint16_t>(shard))) continue;
-      rows.rows.push_back(row);
-      rows.primary.push_back(members_[row].primary == shard);
-    }
-    return rows;
-  }
   /// Records that one unit of the disk holds.
   std::uint64_t group() const {
     return SlowLayout({{1, width_}, {1, width_}}, source_.dimension(), true).records_per_unit();
   }
 
+  struct ShardSize {
+    std::uint64_t rows = 0, primaries = 0;
+  };
+  std::vector<ShardSize> shard_sizes() const {
+    std::vector<ShardSize> sizes(plan_.shards);
+    for (const Membership& member : members_) {
+      if (member.primary == kNoShard) continue;
+      ++sizes[member.primary].rows;
+      ++sizes[member.primary].primaries;
+      if (member.second != kNoShard) ++sizes[member.second].rows;
+    }
+    return sizes;
+  }
+
+  struct LoadedShard {
+    std::uint32_t shard = 0;
+    ShardRows rows;
+    HugeVector<float> vectors;  ///< ready for the distance
+  };
+  /// The next shards that are not built yet, from `next` on, as many as memory has room for: the source is
+  /// read once for all of them.
+  std::vector<LoadedShard> load_shards(const std::vector<ShardSize>& sizes, std::uint32_t& next) const {
+    constexpr std::size_t kNone = SIZE_MAX;
+    std::vector<LoadedShard> loaded;
+    std::vector<std::size_t> place(plan_.shards, kNone);
+    for (std::uint64_t rows = 0; next < plan_.shards; ++next) {
+      if (std::filesystem::exists(shard_path(next))) continue;
+      rows += sizes[next].rows;
+      if (!loaded.empty() && rows > plan_.loaded_rows) break;
+      place[next] = loaded.size();
+      loaded.push_back({next, {}, {}});
+      loaded.back().rows.rows.reserve(sizes[next].rows);
+      loaded.back().vectors.reserve(sizes[next].rows * source_.dimension());
+    }
+    if (loaded.empty()) return loaded;
+    source_.read_all([&](std::uint64_t first, std::span<const float> values) {
+      for (std::uint64_t row = first; row < first + values.size() / source_.dimension(); ++row) {
+        const auto vector = values.subspan((row - first) * source_.dimension(), source_.dimension());
+        for (const std::uint16_t shard : {members_[row].primary, members_[row].second}) {
+          if (shard == kNoShard || place[shard] == kNone) continue;
+          LoadedShard& to = loaded[place[shard]];
+          to.rows.rows.push_back(static_cast<std::uint32_t>(row));
+          to.rows.primary.push_back(shard == members_[row].primary);
+          to.vectors.insert(to.vectors.end(), vector.begin(), vector.end());
+        }
+      }
+    });
+    for (LoadedShard& one : loaded) normalise(one.vectors, source_.dimension(), options_.metric);
+    return loaded;
+  }
+
   Result<void> build_shards() {
     if (std::filesystem::exists(work_ / "links")) return {};
-    std::atomic<std::uint32_t> next{0};
+    const auto sizes = shard_sizes();
     std::mutex mutex;
     std::optional<Error> refused;
-    std::vector<double> shares(plan_.shards);
+    std::vector<double> shares(plan_.shards, 1);  // of each shard, what is done
+    for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) {
+      if (!std::filesystem::exists(shard_path(shard))) shares[shard] = 0;
+    }
+    const auto report = [&](std::uint32_t shard, double share) {
+      double sum = 0;
+      {
+        const std::lock_guard lock(mutex);
+        shares[shard] = share;
+        sum = std::accumulate(shares.begin(), shares.end(), 0.0);
+      }
+      tell("building shards", sum / plan_.shards);
+    };
     Team team(std::min<unsigned>(options_.builders, plan_.shards));
-    team.run([&](unsigned) {
-      for (std::uint32_t shard = next++; shard < plan_.shards; shard = next++) {
-        const auto report = [&](double share) {
-          double sum = 0;
-          {
-            const std::lock_guard lock(mutex);
-            shares[shard] = share;
-            sum = std::accumulate(shares.begin(), shares.end(), 0.0);
-          }
-          tell("building shards", sum / plan_.shards);
-        };
-        if (!std::filesystem::exists(shard_path(shard))) {
-          const auto built = build_one(shard, report);
+    std::uint32_t next = 0;
+    for (auto loaded = load_shards(sizes, next); !loaded.empty() && !refused;) {
+      std::atomic<std::size_t> first{0};
+      team.run([&](unsigned) {
+        for (std::size_t i = first++; i < loaded.size(); i = first++) {
+          const LoadedShard one = std::exchange(loaded[i], {});
+          const auto built = build_one(one, [&](double share) { report(one.shard, share); });
+          report(one.shard, 1);
           const std::lock_guard lock(mutex);
           if (!built) refused = built.error();
         }
-        report(1);
-      }
-    });
+      });
+      loaded = {};
+      loaded = load_shards(sizes, next);
+    }
     if (refused) return *refused;
     return {};
   }
 
-  Result<void> build_one(std::uint32_t shard, const std::function<void(double)>& report) const {
-    const ShardRows rows = rows_of(shard);
-    const auto vectors = load(rows.rows, [](std::size_t i) { return i; });
-    const HnswOptions hnsw{options_.links, options_.ef_construction, options_.seed + shard, report};
-    return build_shard(shard_path(shard), rows_over(vectors), rows, hnsw, group());
+  Result<void> build_one(const LoadedShard& one, const std::function<void(double)>& report) const {
+    const HnswOptions hnsw{options_.links, options_.ef_construction, options_.seed + one.shard, report};
+    return build_shard(shard_path(one.shard), rows_over(one.vectors), one.rows, hnsw, group());
   }
 
   Result<std::vector<ShardReader>> open_shards() const {
-    std::vector<std::uint64_t> all(plan_.shards), primaries(plan_.shards);
-    for (const Membership& member : members_) {
-      if (member.primary == kNoShard) continue;
-      ++all[member.primary];
-      ++primaries[member.primary];
-      if (member.second != kNoShard) ++all[member.second];
-    }
+    const auto sizes = shard_sizes();
     std::vector<ShardReader> readers;
     for (std::uint32_t shard = 0; shard < plan_.shards; ++shard) {
-      auto reader = ShardReader::open(shard_path(shard), all[shard], primaries[shard], width_);
+      auto reader = ShardReader::open(shard_path(shard), sizes[shard].rows, sizes[shard].primaries, width_);
       if (!reader) return reader.error();
       readers.push_back(*std::move(reader));
     }
@@ -306,7 +342,7 @@ class LargeBuild {
     const auto promoted = promoted_for(nodes(), twins_.size(), source_.dimension(), options_);
     if (!promoted) return promoted.error();
     // The upper layer is built as a shard is, and may have the memory of all builders.
-    promoted_ = std::min(*promoted, plan_.most_rows * options_.builders);
+    promoted_ = std::min(*promoted, plan_.rows_in_memory * options_.builders);
     auto links = LinksFile::open(work_ / "links", source_.count(), width_);
     if (!links) return links.error();
     if (auto order = read_array<std::uint32_t>(work_ / "order", nodes())) {
@@ -406,6 +442,14 @@ class LargeBuild {
     return loaded;
   }
 
+  /// Where what is loaded from that node on ends: as many shards as memory has room for, one at least.
+  std::uint32_t end_from(std::uint32_t node) const {
+    if (node < promoted_) return static_cast<std::uint32_t>(promoted_);
+    auto end = std::upper_bound(shard_ends_.begin(), shard_ends_.end(), node);
+    while (end + 1 != shard_ends_.end() && *(end + 1) - node <= plan_.rows_in_memory) ++end;
+    return *end;
+  }
+
   Result<void> write() {
     if (const auto numbered = number_rows(); !numbered) return numbered;
     FastPart fast = upper_layers();
@@ -417,10 +461,8 @@ class LargeBuild {
     return write_index(folder_, fast, [&](std::uint32_t node, std::byte* out) {
       if (node >= loaded.end) {
         tell("writing", static_cast<double>(node) / static_cast<double>(nodes()));
-        const auto end = node < promoted_ ? static_cast<std::uint32_t>(promoted_)
-                                          : *std::upper_bound(shard_ends_.begin(), shard_ends_.end(), node);
         loaded = {};
-        loaded = load_nodes(*links, node, end);
+        loaded = load_nodes(*links, node, end_from(node));
       }
       const std::size_t at = node - loaded.first;
       std::memcpy(out, loaded.links.data() + at * width_, layout.list_bytes().count);

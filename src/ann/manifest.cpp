@@ -80,8 +80,11 @@ std::string Manifest::fingerprint() const {
   return print.text();
 }
 
-std::uint32_t checksum(std::span<const std::byte> bytes) {
-  return static_cast<std::uint32_t>(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
+std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before) {
+  // For zlib a null pointer means a new checksum.
+  if (bytes.empty()) return before;
+  return static_cast<std::uint32_t>(
+      crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
 std::uint64_t pieces_in(Bytes size) { return round_up(size, kCheckedPiece) / kCheckedPiece; }

@@ -34,7 +34,8 @@ struct Manifest {
   bool operator==(const Manifest&) const = default;
 };
 
-std::uint32_t checksum(std::span<const std::byte> bytes);
+/// `before` is the checksum of the bytes in front of them.
+std::uint32_t checksum(std::span<const std::byte> bytes, std::uint32_t before = 0);
 /// How many checksums a file of that size has.
 std::uint64_t pieces_in(Bytes size);
 

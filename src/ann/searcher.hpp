@@ -12,6 +12,12 @@ namespace terrace::ann {
 
 class Searcher {
  public:
+  /// Fast memory that one of so many threads takes, in an index of so many nodes whose codes have so many
+  /// bytes.
+  static Bytes size_for(std::uint64_t nodes, unsigned threads, std::size_t code_bytes) {
+    return Walk::size_for(nodes) * threads + Bytes{code_bytes * Codebook::kCentres * sizeof(float)};
+  }
+
   /// One walk for each thread; the fast part outlives it. pre: there are walks
   Searcher(const FastPart& fast, std::vector<std::unique_ptr<Walk>> walks);
 

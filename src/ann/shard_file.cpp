@@ -10,7 +10,8 @@
 namespace terrace::ann {
 namespace {
 
-constexpr std::uint64_t kRowsAtOnce = 1024;
+/// All shards are read at once when they are joined, so each reads little at a time.
+constexpr std::uint64_t kRowsAtOnce = 64;
 
 /// Of each local row, the node that it became.
 std::vector<std::uint32_t> nodes_of(const Graph& graph) {

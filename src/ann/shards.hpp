@@ -15,12 +15,15 @@ inline constexpr std::uint16_t kNoShard = 0xFFFF;
 struct ShardPlan {
   std::uint64_t most_rows = 0;  ///< of a shard
   std::uint32_t shards = 0;
+  /// Rows for which each builder has memory, where they are more than a shard's: shards are small enough for
+  /// the processor's cache.
+  std::uint64_t rows_in_memory = 0;
+  std::uint64_t loaded_rows = 0;  ///< whose vectors may be in memory at once while shards are built
 };
 
 /// The shards that a row belongs to. A row that equals an earlier one has none.
 struct Membership {
   std::uint16_t primary = kNoShard, second = kNoShard;
-  bool has(std::uint16_t shard) const { return primary == shard || second == shard; }
 };
 
 /// Bytes that inserting a row takes while its shard is built.

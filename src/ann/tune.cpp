@@ -14,12 +14,15 @@ namespace {
 
 constexpr std::uint32_t kEf1[] = {1, 2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
 constexpr std::uint32_t kEf0[] = {0, 1, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512};
+/// A wide beam reads more in fewer rounds: on a disk it pays, in memory it only looks at more.
+constexpr std::uint32_t kDiskBeams[] = {4, 8, 24}, kMemoryBeam = 1;
 /// Queries whose work is counted for each setting, and with which reference searches are timed.
 constexpr std::size_t kCounted = 50, kTimed = 200;
 
 struct Setting {
   SearchOptions options;
   Seconds predicted{0};
+  WorkTimes times;
 };
 
 Vectors first_of(const Vectors& queries, std::size_t most) {
@@ -70,6 +73,20 @@ WorkTimes measure_times(const Index& index, const Vectors& queries, const TuneGo
   return times;
 }
 
+/// The goal with every beam that is to be tried.
+std::vector<TuneGoal> with_beams(const TuneGoal& goal, bool on_disk) {
+  std::vector<TuneGoal> all(1, goal);
+  if (goal.beam > 0) return all;
+  all[0].beam = kMemoryBeam;
+  if (!on_disk) return all;
+  all.clear();
+  for (const std::uint32_t beam : kDiskBeams) {
+    all.push_back(goal);
+    all.back().beam = all.back().ahead = beam;
+  }
+  return all;
+}
+
 /// What chance may take from the recall of other queries: two standard deviations of a share of this many.
 double margin(double recall, std::size_t queries) {
   return 2 * std::sqrt(recall * (1 - recall) / static_cast<double>(std::max<std::size_t>(queries, 1)));
@@ -92,18 +109,20 @@ Result<TunedSearch> Index::tune(const Vectors& queries, const Neighbours& truth,
                              queries.count(), truth.size())};
   if (const auto usable = search(first_of(queries, 1), goal.k, {}); !usable) return usable.error();
   TunedSearch tuned;
-  tuned.times = measure_times(*this, first_of(queries, kTimed), goal);
   const Vectors counted = first_of(queries, kCounted);
   std::vector<Setting> settings;
   Seconds fastest{1e9};
-  for (const std::uint32_t ef1 : kEf1) {
-    for (const std::uint32_t ef0 : kEf0) {
-      const SearchOptions options = options_for(goal, ef1, ef0);
-      const Work work = count_work(*this, counted, goal.k, options);
-      const Seconds predicted = tuned.times.predict(work.fast, work.slow);
-      fastest = std::min(fastest, predicted);
-      ++tuned.settings;
-      if (predicted <= goal.latency) settings.push_back({options, predicted});
+  for (const TuneGoal& tried : with_beams(goal, impl_->layout.unit().count > 0)) {
+    const WorkTimes times = measure_times(*this, first_of(queries, kTimed), tried);
+    for (const std::uint32_t ef1 : kEf1) {
+      for (const std::uint32_t ef0 : kEf0) {
+        const SearchOptions options = options_for(tried, ef1, ef0);
+        const Work work = count_work(*this, counted, goal.k, options);
+        const Seconds predicted = times.predict(work.fast, work.slow);
+        fastest = std::min(fastest, predicted);
+        ++tuned.settings;
+        if (predicted <= goal.latency) settings.push_back({options, predicted, times});
+      }
     }
   }
   tuned.in_time = settings.size();
@@ -116,6 +135,7 @@ Result<TunedSearch> Index::tune(const Vectors& queries, const Neighbours& truth,
     tuned.recall = ann::recall(search(queries, goal.k, setting.options).value(), truth, goal.k);
     tuned.options = setting.options;
     tuned.predicted = setting.predicted;
+    tuned.times = setting.times;
     if (tuned.recall >= wanted) return tuned;
     best = std::max(best, tuned.recall);
   }

@@ -200,10 +200,9 @@ int terrace_ann_tune(const terrace_ann* index, const float* vectors, uint64_t ve
     const auto truth = expect(terrace::ann::exact_neighbours(vectors_of(vectors, vector_count, dimension),
                                                              learnt, k, index->index.metric()));
     const auto tuned = expect(index->index.tune(learnt, truth, {k, recall, terrace::Seconds{latency}}));
-    const nlohmann::json result{{"ef1", tuned.options.ef1},
-                                {"ef0", tuned.options.ef0},
-                                {"recall", tuned.recall},
-                                {"predicted_seconds", tuned.predicted.count()}};
+    const nlohmann::json result{{"ef1", tuned.options.ef1},   {"ef0", tuned.options.ef0},
+                                {"beam", tuned.options.beam}, {"ahead", tuned.options.ahead},
+                                {"recall", tuned.recall},     {"predicted_seconds", tuned.predicted.count()}};
     *chosen = copied(result.dump());
   });
 }

@@ -147,6 +147,8 @@ void run_tune(const SearchRequest& request) {
     return json->write({{"index", request.index},
                         {"ef1", tuned.options.ef1},
                         {"ef0", tuned.options.ef0},
+                        {"beam", tuned.options.beam},
+                        {"ahead", tuned.options.ahead},
                         {"recall", tuned.recall},
                         {"predicted_seconds", tuned.predicted.count()},
                         {"fast_distance_seconds", tuned.times.fast_distance.count()},
@@ -155,7 +157,8 @@ void run_tune(const SearchRequest& request) {
                         {"in_time", tuned.in_time},
                         {"tried", tuned.tried}});
   }
-  row("setting", fmt::format("--ef1 {} --ef0 {}", tuned.options.ef1, tuned.options.ef0));
+  row("setting", fmt::format("--ef1 {} --ef0 {} --beam {} --ahead {}", tuned.options.ef1, tuned.options.ef0,
+                             tuned.options.beam, tuned.options.ahead));
   row("recall", fmt::format("{:.4f} of the {} nearest, of queries learnt from", tuned.recall, request.k));
   row("predicted", fmt::format("{:.1f} us a query", tuned.predicted.count() * 1e6));
   row("distances",
@@ -169,6 +172,7 @@ void add_tune(CLI::App& ann_command) {
   auto request = std::make_shared<SearchRequest>();
   CLI::App* command =
       ann_command.add_subcommand("tune", "Chooses how far searches look, for a latency and a recall");
+  request->options.beam = 0;  // chosen, unless it is given
   add_index_options(*command, *request);
   command->add_option("--truth", request->truth, "Exact neighbours of the queries (`terrace ann truth`)")
       ->required();

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <limits>
+#include <thread>
 
 #include "ann/files.hpp"
 #include "ann/made_vectors.hpp"
@@ -74,6 +75,18 @@ TEST_F(SavedIndex, AnswersAsBeforeWhereverItIsOpened) {
     EXPECT_EQ(index.size().vectors, 2003U);
   }
   EXPECT_TRUE(verify_index(path()).ok());
+}
+
+TEST_F(SavedIndex, OnItsDiskIsSearchedInThreadsAsInOne) {
+  const Index index =
+      Index::open(path(), {.placement = Placement::disk, .searchers = 3, .cache = 600_KB}).value();
+  std::vector<Neighbours> found(6);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& one : found) threads.emplace_back([&] { one = index.search(queries_, 10, kSearch).value(); });
+  }
+  for (const auto& one : found) EXPECT_EQ(one, expected_);
+  EXPECT_EQ(index.statistics().queries, 6 * queries_.count());
 }
 
 TEST_F(SavedIndex, IsTheSameFileWhenSavedAgain) {

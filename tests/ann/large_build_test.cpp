@@ -210,6 +210,20 @@ TEST(LinksFile, CountsDegreesWhateverMemoryItHasAndConnects) {
   EXPECT_FALSE(LinksFile::open(path, 6, 2).ok());
 }
 
+TEST(Shards, AreSmallEnoughForTheCacheAndLoadedManyAtOnce) {
+  BuildOptions options;
+  options.builders = 2;
+  const ShardPlan plan = plan_shards(3'000'000, 128, options, 1_GiB).value();
+  EXPECT_LE(shard_row_bytes(128, options.links) * plan.most_rows, 32_MiB);
+  EXPECT_GE(plan.most_rows * plan.shards, 3'000'000U * 18 / 10);
+  EXPECT_GT(plan.rows_in_memory, 10 * plan.most_rows) << "of an upper layer";
+  EXPECT_GT(plan.loaded_rows, 20 * plan.most_rows);
+  const Bytes graphs = (shard_row_bytes(128, options.links) - Bytes{512}) * plan.most_rows * 2;
+  EXPECT_LE(graphs + Bytes{512} * plan.loaded_rows, 1_GiB);
+  // So many rows that there would be thousands of shards.
+  EXPECT_LE(plan_shards(100'000'000, 128, options, 16_GiB).value().shards, 501U);
+}
+
 TEST(Shards, HoldNoMoreThanTheyMayAndEveryRowOnceAtLeast) {
   const TemporaryFolder folder;
   const auto path = folder.path() / "data.fbin";

@@ -41,6 +41,24 @@ TEST_F(Tuning, KeepsItsPromiseForQueriesItHasNotSeen) {
   }
 }
 
+TEST_F(Tuning, ChoosesAWideBeamOnADiskAndANarrowOneInMemory) {
+  const TemporaryFolder folder;
+  index_.save(folder.path() / "index").value();
+  const Index disk = Index::open(folder.path() / "index", {.placement = Placement::disk}).value();
+  TuneGoal goal{.recall = 0.7, .latency = Seconds{60}};
+  const Vectors few{24, {learnt_.values.begin(), learnt_.values.begin() + 20 * 24}};
+  const Neighbours truth(truth_.begin(), truth_.begin() + 20);
+  const TunedSearch there = disk.tune(few, truth, goal).value();
+  EXPECT_GT(there.options.beam, 1U);
+  EXPECT_EQ(there.options.ahead, there.options.beam);
+  EXPECT_GE(there.recall, 0.7);
+  const TunedSearch here = index_.tune(few, truth, goal).value();
+  EXPECT_EQ(here.options.beam, 1U);
+  EXPECT_GT(there.settings, here.settings) << "every beam was tried";
+  goal.beam = 2;
+  EXPECT_EQ(disk.tune(few, truth, goal).value().options.beam, 2U);
+}
+
 TEST_F(Tuning, SaysWhatTheBestIsWhereNothingKeepsThePromise) {
   const auto late = index_.tune(learnt_, truth_, {.latency = Seconds{0}});
   ASSERT_FALSE(late.ok());
