@@ -176,6 +176,7 @@ void add_disk(const Bench& bench, Json& rows) {
 
 void add_faults(const Bench& bench, Json& rows) {
   for (const auto& [name, bringing] : {std::pair{"fault of 4 KiB", pages::Bringing::page},
+                                       std::pair{"fault of 16 KiB", pages::Bringing::quarter},
                                        std::pair{"fault of 64 KiB", pages::Bringing::whole}}) {
     const Bytes data = bench.setting().data / 2, fast = bench.setting().memory / 2;
     rows.push_back({{"name", name},

@@ -27,7 +27,7 @@ constexpr std::size_t kFreeBatches = 4;  // that evictions can count on
 
 bool Service::wants_samples() const {
   if (!sampling_ || paused_) return false;
-  if (options_.sample_always || sampling_->armed) return true;
+  if (options_.sample_always || sampling_->armed || sampling_->scans_done > 0) return true;
   return std::any_of(slots_.begin(), slots_.end(), [](const auto& slots) { return slots->used() > 0; });
 }
 
@@ -46,11 +46,17 @@ void Service::sample(std::unique_lock<std::mutex>& lock) {
   Sampling& mine = *sampling_;
   if (now < mine.next_ns) return;
   evicting_ = true;
-  mine.next_ns = now + static_cast<std::uint64_t>(mine.options.interval_seconds * 1e9 / mine.options.scans);
   try {
-    if (mine.armed) end_scan(lock);
-    if (mine.scans_done == 0) begin_samples();
-    arm_samples(lock);
+    if (mine.armed) {
+      end_scan(lock);
+      mine.next_ns = mine.next_scan_ns;
+    } else {
+      const auto after = [&](double seconds) { return now + static_cast<std::uint64_t>(seconds * 1e9); };
+      mine.next_scan_ns = after(mine.options.interval_seconds / mine.options.scans);
+      mine.next_ns = after(mine.window.seconds());
+      if (mine.scans_done == 0) begin_samples();
+      arm_samples(lock);
+    }
   } catch (const std::bad_alloc&) {
     mine.next_ns = ~std::uint64_t{0};  // samples are not worth a program's end
   }
@@ -64,6 +70,7 @@ void Service::end_scan(std::unique_lock<std::mutex>& lock) {
   check_samples();
   return_samples(lock);
   release_samples(lock);
+  mine.armed = false;
   const std::uint64_t waited = (totals_.sampled_hot - hot_before) * nanoseconds_of_a_fault();
   const std::uint64_t spent = mine.arming_ns + own_work_ns() - work_before + waited;
   totals_.sampling_ns += spent;
@@ -152,14 +159,20 @@ void Service::check_samples() {
   Sampling& mine = *sampling_;
   std::sort(mine.absent.begin(), mine.absent.end());
   std::sort(mine.lifted.begin(), mine.lifted.end());
-  mine.stretches.scan([&](std::uint64_t page) -> std::optional<bool> {
+  std::size_t in_use = 0;
+  const std::size_t asked = mine.stretches.scan([&](std::uint64_t page) -> std::optional<bool> {
     const PartId id = table_.find(page * kPage);
     const bool lifted = std::binary_search(mine.lifted.begin(), mine.lifted.end(), id);
     if (!lifted && !std::binary_search(mine.absent.begin(), mine.absent.end(), page)) return std::nullopt;
     const bool is_back = pager_->can_be_sampled(id);  // or it is in its frame still, or has left
     totals_.sampled_hot += lifted && is_back;
+    in_use += is_back;
     return is_back;
   });
+  std::uint64_t all_pages = pager_->resident();
+  for (const auto& slots : slots_) all_pages += std::uint64_t{slots->used()} * kPagesOfPart;
+  const auto limit = static_cast<double>(pager_->limit());
+  mine.window.scanned(asked, in_use, limit / static_cast<double>(std::max<std::uint64_t>(all_pages, 1)));
 }
 
 /// What nobody wanted goes back.
@@ -195,7 +208,6 @@ void Service::end_samples() {
   mine.stretches.end_interval();
   promote_hot();
   mine.scans_done = 0;
-  mine.armed = false;
   ++totals_.intervals;
   totals_.stretches = mine.stretches.all().size();
   spend(own_work_ns() - work_before);
