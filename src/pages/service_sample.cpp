@@ -129,12 +129,16 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
   mine.lifted.clear();
   mine.armed = true;
   mine.arming_ns = 0;
+  mine.pages = mine.pages_here = 0;
   for (const Stretch& stretch : mine.stretches.all()) {
     for (const Sample& sample : stretch.samples) {
       const PartId id = table_.find(sample.page * kPage);
       if (!pager_->can_be_sampled(id)) {
         const bool is_absent = id == kNoPart || table_[id].present == 0;
-        if (is_absent && mine.absent.size() < mine.absent.capacity()) mine.absent.push_back(sample.page);
+        if (is_absent && mine.absent.size() < mine.absent.capacity()) {
+          mine.absent.push_back(sample.page);
+          if (id != kNoPart) mine.pages += count_of(table_[id].stored);
+        }
         continue;
       }
       if (mine.lifted.size() >= affordable) continue;
@@ -144,7 +148,12 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
         mine.batches.push_back(free_.front());
         free_.pop_front();
       }
-      if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) mine.lifted.push_back(id);
+      const Part before = table_[id];
+      if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) {
+        mine.lifted.push_back(id);
+        mine.pages_here += count_of(before.present);
+        mine.pages += count_of(static_cast<PageMask>(before.present | before.stored));
+      }
       pager_->take_stuck();
       ++totals_.samples;
       mine.arming_ns = own_work_ns() - work_before;
@@ -169,10 +178,8 @@ void Service::check_samples() {
     in_use += is_back;
     return is_back;
   });
-  std::uint64_t all_pages = pager_->resident();
-  for (const auto& slots : slots_) all_pages += std::uint64_t{slots->used()} * kPagesOfPart;
-  const auto limit = static_cast<double>(pager_->limit());
-  mine.window.scanned(asked, in_use, limit / static_cast<double>(std::max<std::uint64_t>(all_pages, 1)));
+  mine.window.scanned(asked, in_use,
+                      static_cast<double>(mine.pages_here) / static_cast<double>(std::max(mine.pages, 1U)));
 }
 
 /// What nobody wanted goes back.

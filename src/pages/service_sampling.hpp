@@ -33,6 +33,7 @@ struct Service::Sampling {
   std::vector<PartId> lifted;          ///< samples that were taken out for this scan, in order
   std::vector<std::uint64_t> absent;   ///< pages of samples that were on a slower tier then, in order
   unsigned scans_done = 0;
+  unsigned pages = 0, pages_here = 0;  ///< of the parts that this scan asks: all, and those in fast memory
   bool armed = false;              ///< samples of a scan are out
   std::uint64_t next_ns = 0;       ///< when to go on
   std::uint64_t next_scan_ns = 0;  ///< when the scan after this one begins

@@ -162,9 +162,9 @@ TEST(ScanWindow, TellsHotMemoryFromMemoryThatIsTouchedNowAndThen) {
 TEST(ScanWindow, IsAsLongAsAScanWhereLittleIsInUse) {
   ScanWindow window(1);
   for (int i = 0; i < 10; ++i) window.scanned(100, 90, 0.5);
-  EXPECT_EQ(window.seconds(), 1.0 / 16);
+  EXPECT_EQ(window.seconds(), 1.0 / 4);
   window.scanned(100, 20, 0.5);
-  EXPECT_EQ(window.seconds(), 1.0 / 16) << "it has found what it looks for";
+  EXPECT_EQ(window.seconds(), 1.0 / 4) << "it has found what it looks for";
   for (int i = 0; i < 10; ++i) window.scanned(100, 2, 0.5);
   EXPECT_EQ(window.seconds(), 1);
   for (int i = 0; i < 10; ++i) window.scanned(3, 3, 0.5);
