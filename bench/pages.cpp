@@ -7,7 +7,7 @@
 // bench/pages_programs.
 //
 //   bench/run pages [--quick] [--only zipf|sweep|fault|fits|disk|faults|hot] [--policy NAME] [--rounds N]
-//   [--zswap]
+//   [--zswap | --zram]
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -20,6 +20,7 @@
 #include "report.hpp"
 #include "swap_file.hpp"
 #include "terrace/bytes.hpp"
+#include "zram_swap.hpp"
 
 namespace terrace::bench {
 namespace {
@@ -33,7 +34,7 @@ struct Setting {
   double seconds = 10;
   int touches = 20000;
   std::string policy = "keeper";
-  bool zswap = false;
+  bool zswap = false, zram = false;
 };
 
 /// Compression before the swap file while it is in scope, where it is wanted.
@@ -60,16 +61,37 @@ class Bench {
                                                      Bytes memory) const {
     std::map<std::string, std::vector<Json>> all;
     for (int round = 0; round < setting_.rounds; ++round) {
-      {
-        const SwapFile swap(folder_ / "swap", setting_.data + 512_MiB);
-        const Zswap compressed(setting_.zswap);
-        const MemoryGroup group("pages-swap", memory, MemoryGroup::Swap::unlimited);
-        all["swap"].push_back(run(group.within(work)));
-      }
+      all["swap"].push_back(setting_.zram ? run_on_zram(work, memory) : run_on_a_file(work, memory));
       const MemoryGroup group("pages-run", memory, MemoryGroup::Swap::none);
       all["terrace"].push_back(run(group.within(ours(work, memory))));
     }
     return all;
+  }
+
+  Json run_on_a_file(const std::vector<std::string>& work, Bytes memory) const {
+    const SwapFile swap(folder_ / "swap", setting_.data + 512_MiB);
+    const Zswap compressed(setting_.zswap);
+    const MemoryGroup group("pages-swap", memory, MemoryGroup::Swap::unlimited);
+    return run(group.within(work));
+  }
+
+  /// Compressed memory is in no group: how much it takes is watched while the program runs.
+  Json run_on_zram(const std::vector<std::string>& work, Bytes memory) const {
+    const ZramSwap swap(setting_.data + 512_MiB);
+    const MemoryGroup group("pages-zram", memory, MemoryGroup::Swap::unlimited);
+    ZramSwap::Use most{};
+    std::atomic<bool> runs{true};
+    std::thread watcher([&] {
+      for (; runs; std::this_thread::sleep_for(std::chrono::milliseconds(100))) {
+        if (swap.used().taken > most.taken) most = swap.used();
+      }
+    });
+    Json result = run(group.within(work));
+    runs = false;
+    watcher.join();
+    result["zram_bytes"] = most.taken.count;
+    result["zram_held_bytes"] = most.held.count;
+    return result;
   }
 
   std::vector<std::string> work(const std::string& name, Bytes data, const std::string& amount,
@@ -176,6 +198,7 @@ void add_disk(const Bench& bench, Json& rows) {
 
 void add_faults(const Bench& bench, Json& rows) {
   for (const auto& [name, bringing] : {std::pair{"fault of 4 KiB", pages::Bringing::page},
+                                       std::pair{"fault of 16 KiB", pages::Bringing::quarter},
                                        std::pair{"fault of 64 KiB", pages::Bringing::whole}}) {
     const Bytes data = bench.setting().data / 2, fast = bench.setting().memory / 2;
     rows.push_back({{"name", name},
@@ -193,7 +216,7 @@ void add_hot(const Bench& bench, Json& rows) {
 }
 
 void run_bench(int argc, char** argv) {
-  bool quick = false, zswap = false;
+  bool quick = false, zswap = false, zram = false;
   std::string only, policy = "keeper";
   int rounds = 0;
   for (int i = 1; i < argc; ++i) {
@@ -202,6 +225,8 @@ void run_bench(int argc, char** argv) {
       quick = true;
     else if (option == "--zswap")
       zswap = true;
+    else if (option == "--zram")
+      zram = true;
     else if (option == "--only" && i + 1 < argc)
       only = argv[++i];
     else if (option == "--policy" && i + 1 < argc)
@@ -211,13 +236,14 @@ void run_bench(int argc, char** argv) {
     else
       throw std::runtime_error(
           "unknown option '" + option +
-          "': the options are --quick, --zswap, --only ROW, --policy NAME and --rounds N");
+          "': the options are --quick, --zswap, --zram, --only ROW, --policy NAME and --rounds N");
   }
   const ScratchFolder folder("build/bench-pages");
   const Setting full{1_GiB, 4_GiB, 3, 10, 20000}, small{128_MiB, 512_MiB, 1, 3, 2000};
   Setting setting = quick ? small : full;
   setting.policy = policy;
   setting.zswap = zswap;
+  setting.zram = zram;
   if (rounds > 0) setting.rounds = rounds;
   const Bench bench(setting, folder.path());
   const std::map<std::string, void (*)(const Bench&, Json&)> rows{

@@ -18,7 +18,7 @@
 namespace terrace::pages {
 
 /// How much a fault brings.
-enum class Bringing { learned, whole, page };
+enum class Bringing { learned, whole, quarter, page };
 
 class Locality {
  public:
@@ -46,6 +46,13 @@ class Locality {
     // Whatever was in this place is forgotten by now.
     probes_[faults_ % probes_.size()] = {part, faults_};
     return false;
+  }
+
+  /// The pages that come where the part does not come whole.
+  PageMask around(Address address) const {
+    if (bringing_ != Bringing::quarter) return page_bit(address);
+    return pages_within(part_start(address), address & ~Address{kPart / 4 - 1},
+                        (address | Address{kPart / 4 - 1}) + 1);
   }
 
  private:

@@ -58,7 +58,11 @@ Pager::Step Pager::fault_missing(PartId id, const Event& event, Fetch& fetch) {
   // Pages that join a slot cannot leave while a forked child may read it: then the whole part comes.
   if (!has_room(is_held(part) ? count_of(absent) : 1)) return Step::full;
   const bool whole = is_held(part) || reads_.follows(start) || fetched_locality_.whole(start);
-  const PageMask pages = whole && has_room(count_of(absent)) ? absent : page_bit(event.address);
+  const auto around = static_cast<PageMask>(fetched_locality_.around(event.address) & absent);
+  PageMask pages = page_bit(event.address);
+  for (const PageMask more : {around, whole ? absent : around}) {
+    if (has_room(count_of(more))) pages = more;
+  }
   begin_fetch(id, pages, event, fetch);
   ++counts_.faults;
   ++counts_.fetch_faults;

@@ -102,15 +102,18 @@ Result<void> Service::prepare() {
 }
 
 void Service::start_threads() {
-  for (unsigned i = 0; i <= options_.workers; ++i) {
-    threads_.emplace_back();
-    threads_.back().service = this;
-    threads_.back().evicts = i == options_.workers;
-    start_thread(threads_.back());
-  }
+  for (unsigned i = 0; i < options_.workers; ++i) start_thread(Thread::Role::works);
+  start_thread(Thread::Role::evicts);
+  wakeful_.reset();
+  if (!ring_ || sysconf(_SC_NPROCESSORS_ONLN) < 2) return;
+  wakeful_.emplace();
+  start_thread(Thread::Role::stays_awake);
 }
 
-void Service::start_thread(Thread& thread) {
+void Service::start_thread(Thread::Role role) {
+  Thread& thread = threads_.emplace_back();
+  thread.service = this;
+  thread.role = role;
   thread.stack = std::make_unique<Reserved<std::byte>>(kStack, "a thread's stack");
   thread.buffer = std::make_unique<Reserved<std::byte>>(kChunk, "a thread's buffer");
   pthread_attr_t attributes;
@@ -149,9 +152,20 @@ void ask_for_short_slices() {
 }  // namespace
 
 void* Service::run_thread(void* thread) {
-  ask_for_short_slices();
   auto& me = *static_cast<Thread*>(thread);
-  me.evicts ? me.service->evict() : me.service->work(me);
+  switch (me.role) {
+    case Thread::Role::works:
+      ask_for_short_slices();
+      me.service->work(me);
+      break;
+    case Thread::Role::evicts:
+      ask_for_short_slices();
+      me.service->evict();
+      break;
+    case Thread::Role::stays_awake:
+      me.service->wakeful_->run();
+      break;
+  }
   return nullptr;
 }
 
@@ -163,6 +177,7 @@ Service::~Service() {
   idle_.notify_all();
   room_.notify_all();
   if (kick_ >= 0) kick();
+  if (wakeful_) wakeful_->stop();
   for (Thread& thread : threads_) pthread_join(thread.handle, nullptr);
   if (kick_ >= 0) close(kick_);
 }

@@ -19,12 +19,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pages/pager.hpp"
 #include "pages/read_ring.hpp"
 #include "pages/userfault.hpp"
+#include "pages/wakeful.hpp"
 
 namespace terrace::pages {
 
@@ -145,7 +147,7 @@ class Service {
     pthread_t handle{};
     std::unique_ptr<Reserved<std::byte>> stack, buffer;
     Service* service = nullptr;
-    bool evicts = false;
+    enum class Role { works, evicts, stays_awake } role = Role::works;
     std::uint64_t busy_since_ns = 0;  ///< guarded by the service's lock
     Address busy_with = 0;
   };
@@ -153,7 +155,7 @@ class Service {
   Service(std::vector<std::unique_ptr<Store>> stores, ServiceOptions options, Userfault userfault);
   Result<void> prepare();
   void start_threads();
-  void start_thread(Thread& thread);
+  void start_thread(Thread::Role role);
   static void* run_thread(void* thread);
 
   void work(Thread& me);
@@ -254,6 +256,7 @@ class Service {
   std::size_t gone_count_ = 0;
   std::string loss_;
   std::unique_ptr<Sampling> sampling_;  // none: the policy does not ask
+  std::optional<Wakeful> wakeful_;      // none: workers read, or there is one processor
   int kick_ = -1;                       // an eventfd that ends the listener's poll
   std::deque<Thread> threads_;
 };

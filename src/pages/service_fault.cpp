@@ -66,7 +66,8 @@ bool Service::listen(Pending& fault, std::unique_lock<std::mutex>& lock) {
     } else if (event.kind != Event::Kind::none) {
       take(event);
     } else {
-      bool delayed = !delayed_.empty();
+      // The last read may just have ended: nobody tells a listener twice that it is to stop.
+      bool delayed = !delayed_.empty() || stopping_;
       retry_delayed(lock);
       if (ring_ && !ring_->start()) delayed = true;
       // Between attempts others get the lock: they make room, or finish what the attempt waits for.

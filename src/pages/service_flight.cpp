@@ -67,6 +67,7 @@ void Service::take_off(const Fetch& fetch, const Pending& fault) {
   flight.fault = fault;
   flight.end = pager_->end_of(fetch);
   start_reads(number);
+  if (wakeful_) wakeful_->stay_awake();
   if (fetch.swept && !fetch.ahead) read_on(flight.end);
 }
 

@@ -27,7 +27,7 @@ constexpr std::size_t kFreeBatches = 4;  // that evictions can count on
 
 bool Service::wants_samples() const {
   if (!sampling_ || paused_) return false;
-  if (options_.sample_always || sampling_->armed) return true;
+  if (options_.sample_always || sampling_->armed || sampling_->scans_done > 0) return true;
   return std::any_of(slots_.begin(), slots_.end(), [](const auto& slots) { return slots->used() > 0; });
 }
 
@@ -46,11 +46,17 @@ void Service::sample(std::unique_lock<std::mutex>& lock) {
   Sampling& mine = *sampling_;
   if (now < mine.next_ns) return;
   evicting_ = true;
-  mine.next_ns = now + static_cast<std::uint64_t>(mine.options.interval_seconds * 1e9 / mine.options.scans);
   try {
-    if (mine.armed) end_scan(lock);
-    if (mine.scans_done == 0) begin_samples();
-    arm_samples(lock);
+    if (mine.armed) {
+      end_scan(lock);
+      mine.next_ns = mine.next_scan_ns;
+    } else {
+      const auto after = [&](double seconds) { return now + static_cast<std::uint64_t>(seconds * 1e9); };
+      mine.next_scan_ns = after(mine.options.interval_seconds / mine.options.scans);
+      mine.next_ns = after(mine.window.seconds());
+      if (mine.scans_done == 0) begin_samples();
+      arm_samples(lock);
+    }
   } catch (const std::bad_alloc&) {
     mine.next_ns = ~std::uint64_t{0};  // samples are not worth a program's end
   }
@@ -64,6 +70,7 @@ void Service::end_scan(std::unique_lock<std::mutex>& lock) {
   check_samples();
   return_samples(lock);
   release_samples(lock);
+  mine.armed = false;
   const std::uint64_t waited = (totals_.sampled_hot - hot_before) * nanoseconds_of_a_fault();
   const std::uint64_t spent = mine.arming_ns + own_work_ns() - work_before + waited;
   totals_.sampling_ns += spent;
@@ -122,12 +129,16 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
   mine.lifted.clear();
   mine.armed = true;
   mine.arming_ns = 0;
+  mine.pages = mine.pages_here = 0;
   for (const Stretch& stretch : mine.stretches.all()) {
     for (const Sample& sample : stretch.samples) {
       const PartId id = table_.find(sample.page * kPage);
       if (!pager_->can_be_sampled(id)) {
         const bool is_absent = id == kNoPart || table_[id].present == 0;
-        if (is_absent && mine.absent.size() < mine.absent.capacity()) mine.absent.push_back(sample.page);
+        if (is_absent && mine.absent.size() < mine.absent.capacity()) {
+          mine.absent.push_back(sample.page);
+          if (id != kNoPart) mine.pages += count_of(table_[id].stored);
+        }
         continue;
       }
       if (mine.lifted.size() >= affordable) continue;
@@ -137,7 +148,12 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
         mine.batches.push_back(free_.front());
         free_.pop_front();
       }
-      if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) mine.lifted.push_back(id);
+      const Part before = table_[id];
+      if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) {
+        mine.lifted.push_back(id);
+        mine.pages_here += count_of(before.present);
+        mine.pages += count_of(static_cast<PageMask>(before.present | before.stored));
+      }
       pager_->take_stuck();
       ++totals_.samples;
       mine.arming_ns = own_work_ns() - work_before;
@@ -152,14 +168,18 @@ void Service::check_samples() {
   Sampling& mine = *sampling_;
   std::sort(mine.absent.begin(), mine.absent.end());
   std::sort(mine.lifted.begin(), mine.lifted.end());
-  mine.stretches.scan([&](std::uint64_t page) -> std::optional<bool> {
+  std::size_t in_use = 0;
+  const std::size_t asked = mine.stretches.scan([&](std::uint64_t page) -> std::optional<bool> {
     const PartId id = table_.find(page * kPage);
     const bool lifted = std::binary_search(mine.lifted.begin(), mine.lifted.end(), id);
     if (!lifted && !std::binary_search(mine.absent.begin(), mine.absent.end(), page)) return std::nullopt;
     const bool is_back = pager_->can_be_sampled(id);  // or it is in its frame still, or has left
     totals_.sampled_hot += lifted && is_back;
+    in_use += is_back;
     return is_back;
   });
+  mine.window.scanned(asked, in_use,
+                      static_cast<double>(mine.pages_here) / static_cast<double>(std::max(mine.pages, 1U)));
 }
 
 /// What nobody wanted goes back.
@@ -195,7 +215,6 @@ void Service::end_samples() {
   mine.stretches.end_interval();
   promote_hot();
   mine.scans_done = 0;
-  mine.armed = false;
   ++totals_.intervals;
   totals_.stretches = mine.stretches.all().size();
   spend(own_work_ns() - work_before);

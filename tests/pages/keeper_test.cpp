@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "pages/keeper/allowance.hpp"
 #include "pages/keeper/placement.hpp"
+#include "pages/keeper/scan_window.hpp"
 #include "pages/keeper/stretches.hpp"
 
 namespace terrace::pages {
@@ -122,6 +124,51 @@ TEST(Allowance, WhatWasSpentTooMuchIsSavedAfterwards) {
   }
   EXPECT_LE(all, 4 * 0.05);
   EXPECT_GT(allowance.samples_of_scan(), 0U) << "it is paid back";
+}
+
+/// A program that updates hot pages 80 times a second each and all others twice: three scans of a third of a
+/// second find half of the cold ones referenced.
+Quality found_by_windows(double fast_share, bool adapts) {
+  HotSet set(3);
+  SplitMix random(4);
+  Stretches stretches(affording(600));
+  stretches.add(0, kPages, 0);
+  ScanWindow window(1.0 / 3);
+  for (int interval = 0; interval < 40; ++interval) {
+    stretches.begin_interval();
+    for (int scan = 0; scan < 3; ++scan) {
+      std::size_t in_use = 0;
+      const std::size_t asked = stretches.scan([&](std::uint64_t page) {
+        const double rate = set.hot(page) ? 80 : 2;
+        const bool referenced =
+            static_cast<double>(random.below(1000000)) < 1e6 * (1 - std::exp(-rate * window.seconds()));
+        in_use += referenced;
+        return referenced;
+      });
+      if (adapts) window.scanned(asked, in_use, fast_share);
+    }
+    stretches.end_interval();
+  }
+  return quality_of(stretches, set);
+}
+
+TEST(ScanWindow, TellsHotMemoryFromMemoryThatIsTouchedNowAndThen) {
+  const Quality adapted = found_by_windows(0.5, true), fixed = found_by_windows(0.5, false);
+  EXPECT_GT(adapted.recall, 0.9);
+  EXPECT_GT(adapted.precision, 0.8);
+  EXPECT_LT(fixed.precision, 0.7) << "or the case is too easy to show anything";
+}
+
+TEST(ScanWindow, IsAsLongAsAScanWhereLittleIsInUse) {
+  ScanWindow window(1);
+  for (int i = 0; i < 10; ++i) window.scanned(100, 90, 0.5);
+  EXPECT_EQ(window.seconds(), 1.0 / 4);
+  window.scanned(100, 20, 0.5);
+  EXPECT_EQ(window.seconds(), 1.0 / 4) << "it has found what it looks for";
+  for (int i = 0; i < 10; ++i) window.scanned(100, 2, 0.5);
+  EXPECT_EQ(window.seconds(), 1);
+  for (int i = 0; i < 10; ++i) window.scanned(3, 3, 0.5);
+  EXPECT_EQ(window.seconds(), 1) << "three samples say nothing";
 }
 
 TEST(Stretches, WhatWasNotAskedIsNotTakenForCold) {
