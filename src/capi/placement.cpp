@@ -14,9 +14,8 @@
 
 namespace {
 
-// The shape of c10::Allocator and c10::DataPtr in PyTorch 1.13: declared here, because the library is built
-// without PyTorch. Later versions have further virtual functions between these, so callers must not install
-// the allocator there.
+// The shapes of c10::Allocator and c10::DataPtr: declared here, because the library is built without PyTorch.
+// The order of virtual functions is all that versions differ in.
 using Deleter = void (*)(void*);
 
 struct Device {
@@ -29,10 +28,21 @@ struct DataPointer {
   Device device;
 };
 
+/// Of PyTorch 1.13.
 class Allocator {
  public:
   virtual ~Allocator() = default;
   virtual DataPointer allocate(std::size_t bytes) const = 0;
+  virtual Deleter raw_deleter() const = 0;
+  virtual void copy_data(void* to, const void* from, std::size_t bytes) const = 0;
+};
+
+/// Of PyTorch from 2.1 on.
+class LaterAllocator {
+ public:
+  virtual ~LaterAllocator() = default;
+  virtual DataPointer allocate(std::size_t bytes) = 0;
+  virtual bool is_simple(const DataPointer& pointer) const = 0;
   virtual Deleter raw_deleter() const = 0;
   virtual void copy_data(void* to, const void* from, std::size_t bytes) const = 0;
 };
@@ -112,34 +122,55 @@ void* allocate_anywhere(std::size_t bytes) {
   return memory;
 }
 
+DataPointer allocate_placed(std::size_t bytes) {
+  if (bytes == 0) return {nullptr, {nullptr, release}, kProcessor};
+  void* memory = placing.take(bytes);
+  if (memory) {
+    placed_memory().insert(memory);
+  } else {
+    memory = allocate_anywhere(bytes);
+    recording.note(memory, bytes);
+  }
+  return {memory, {memory, release}, kProcessor};
+}
+
 class PlacingAllocator final : public Allocator {
  public:
-  DataPointer allocate(std::size_t bytes) const override {
-    if (bytes == 0) return {nullptr, {nullptr, release}, kProcessor};
-    void* memory = placing.take(bytes);
-    if (memory) {
-      placed_memory().insert(memory);
-    } else {
-      memory = allocate_anywhere(bytes);
-      recording.note(memory, bytes);
-    }
-    return {memory, {memory, release}, kProcessor};
-  }
+  DataPointer allocate(std::size_t bytes) const override { return allocate_placed(bytes); }
   Deleter raw_deleter() const override { return release; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     std::memcpy(to, from, bytes);
   }
 };
 
+class LaterPlacingAllocator final : public LaterAllocator {
+ public:
+  DataPointer allocate(std::size_t bytes) override { return allocate_placed(bytes); }
+  bool is_simple(const DataPointer& pointer) const override { return pointer.data == pointer.context.get(); }
+  Deleter raw_deleter() const override { return release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+};
+
+template <class Placing, class Base>
+int install(void* set_allocator) {
+  return terrace::capi::guarded([&] {
+    terrace::capi::require(set_allocator != nullptr, "there is no function that sets PyTorch's allocator");
+    static Placing allocator;
+    constexpr std::uint8_t kHighestPriority = 255;
+    reinterpret_cast<void (*)(Base*, std::uint8_t)>(set_allocator)(&allocator, kHighestPriority);
+  });
+}
+
 }  // namespace
 
 int terrace_placement_install(void* set_allocator) {
-  return terrace::capi::guarded([&] {
-    terrace::capi::require(set_allocator != nullptr, "there is no function that sets PyTorch's allocator");
-    static PlacingAllocator allocator;
-    constexpr std::uint8_t kHighestPriority = 255;
-    reinterpret_cast<void (*)(Allocator*, std::uint8_t)>(set_allocator)(&allocator, kHighestPriority);
-  });
+  return install<PlacingAllocator, Allocator>(set_allocator);
+}
+
+int terrace_placement_install_later(void* set_allocator) {
+  return install<LaterPlacingAllocator, LaterAllocator>(set_allocator);
 }
 
 void terrace_placement_begin(const uint64_t* bytes, const uint64_t* addresses, size_t count) {
