@@ -82,7 +82,8 @@ thread_local Placing placing;
 thread_local Recording recording;
 
 /// Placed memory in use. PyTorch frees some memory by its address alone (that of oneDNN's tensors), so
-/// whether it was placed must be known by the address, too.
+/// whether it was placed must be known by the address, too. Two allocations of a kernel may have the same place:
+/// those of results that PyTorch predicts to be one tensor.
 class Placed {
  public:
   void insert(void* memory) {
@@ -93,14 +94,16 @@ class Placed {
   bool erase(void* memory) {
     if (count_.load(std::memory_order_acquire) == 0) return false;
     const std::scoped_lock lock(mutex_);
-    const bool was = addresses_.erase(memory) > 0;
+    const auto found = addresses_.find(memory);
+    const bool was = found != addresses_.end();
+    if (was) addresses_.erase(found);
     count_.store(addresses_.size(), std::memory_order_release);
     return was;
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_set<void*> addresses_;  // guarded by mutex_
+  std::unordered_multiset<void*> addresses_;  // guarded by mutex_
   std::atomic<std::size_t> count_{0};
 };
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """torch.compile with backend="terrace": what is saved and what is computed again comes from a plan. Needs PyTorch 2."""
+import os
 import shutil
 import sys
+import tempfile
 import unittest
 import warnings
 from importlib.metadata import entry_points
@@ -14,8 +16,8 @@ except ImportError:
 if not hasattr(torch, "compile"):
     sys.exit(77)
 
-import terrace
-from terrace.torch import compiled
+from support import machine
+from terrace.torch import compiled, moving
 from torch_models import ConvNet, Dropped
 
 LOSS = torch.nn.functional.mse_loss
@@ -36,7 +38,7 @@ def rows():
 
 def images():
     torch.manual_seed(4)
-    return torch.randn(4, 3, 16, 16), torch.randn(4, 10)
+    return torch.randn(64, 3, 16, 16), torch.randn(64, 10)
 
 
 def trained(model, x, y, steps=2):
@@ -88,7 +90,7 @@ class Budgets(Compiled):
         for share, recomputes in (("100%", False), ("60%", True), ("45%", True)):
             with self.subTest(share):
                 self.setUp()
-                model = self.compiled(deep(), share)
+                model = self.compiled(deep(), share, move=False)
                 self.assertTrue(same(trained(model, *rows()), expected))
                 facts = self.facts()
                 self.assertEqual(facts["recomputed"] > 0, recomputes)
@@ -107,7 +109,7 @@ class Budgets(Compiled):
                 expected = trained(plain, *images())
                 torch._dynamo.reset()
                 torch.manual_seed(1)
-                fitted = self.compiled(model(), "70%")
+                fitted = self.compiled(model(), "70%", move=False)
                 self.assertTrue(same(trained(fitted, *images()), expected))
                 self.assertGreater(self.facts()["recomputed"], 0)
 
@@ -134,18 +136,73 @@ class Budgets(Compiled):
         self.assertEqual(self.told, [])
 
 
+class Moves(Compiled):
+    """With a planner that computes nothing again, what does not fit goes to a disk."""
+
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def moving(self, kernels="eager", share="60%"):
+        on = machine(os.path.join(self.folder, "planned"), "16MiB", "16MiB")
+        return self.compiled(deep(), share, kernels, planner="prefetch", machine=on, disk=self.folder)
+
+    def test_tensors_go_to_disk_and_come_back_with_the_same_bits(self):
+        plain = torch.compile(deep(), backend="aot_eager")
+        expected, whole = trained(plain, *rows()), most_bytes(lambda: trained(plain, *rows(), steps=1))
+        torch._dynamo.reset()
+        model = self.moving()
+        self.assertTrue(same(trained(model, *rows()), expected))
+        facts = self.facts()
+        self.assertGreater(facts["slow_bytes"], 0)
+        self.assertEqual(facts["recomputed"], 0)
+        self.assertLess(most_bytes(lambda: trained(model, *rows(), steps=1)), whole)
+        self.assertEqual(len(moving._entries), 0)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_two_calls_before_their_backward_passes_and_one_without(self):
+        model, plain = self.moving(), deep()
+        (x, y), losses = rows(), []
+        model(x)  # what it has sent is dropped with its graph
+        for half in (x, 2 * x):
+            losses.append([LOSS(each(half), y) for each in (model, plain)])
+        for ours, theirs in losses:
+            ours.backward()
+            theirs.backward()
+        for ours, theirs in zip(model.parameters(), plain.parameters()):
+            torch.testing.assert_close(ours.grad, theirs.grad)
+        del losses, ours, theirs
+        self.assertEqual(len(moving._entries), 0)
+
+    def test_planned_alone_nothing_is_moved(self):
+        model = self.compiled(deep(), "60%", move=False)
+        trained(model, *rows())
+        self.assertEqual(self.facts()["slow_bytes"], 0)
+
+
 @unittest.skipUnless(shutil.which("g++"), "Inductor needs a C++ compiler")
 class Inductor(Compiled):
     def test_its_kernels_run_within_the_plan(self):
         plain = torch.compile(deep(), backend="inductor")
         expected = trained(plain, *rows())
-        model = self.compiled(deep(), "50%", kernels="inductor")
+        model = self.compiled(deep(), "50%", kernels="inductor", move=False)
         losses, gradients, _ = trained(model, *rows())
         self.assertEqual(self.facts()["kernels"], "kernels by Inductor")
         self.assertGreater(self.facts()["recomputed"], 0)
         self.assertEqual(losses, expected[0])
         for ours, theirs in zip(gradients, expected[1]):
             torch.testing.assert_close(ours, theirs)
+
+    def test_moved_tensors_pass_through_its_kernels(self):
+        expected = trained(deep(), *rows())
+        with tempfile.TemporaryDirectory() as folder:
+            on = machine(os.path.join(folder, "planned"), "16MiB", "16MiB")
+            model = self.compiled(deep(), "60%", "inductor", planner="prefetch", machine=on, disk=folder)
+            _, gradients, _ = trained(model, *rows())
+            self.assertGreater(self.facts()["slow_bytes"], 0)
+            for ours, theirs in zip(gradients, expected[1]):
+                torch.testing.assert_close(ours, theirs)
 
 
 class Refusals(Compiled):
@@ -160,7 +217,7 @@ class Refusals(Compiled):
         self.assertIn("'colour' is none of them", self.refused(colour="blue"))
         self.assertIn("is neither 'inductor' nor 'eager'", self.refused(kernels="mine"))
         self.assertIn("beside the compiled graph: give more", self.refused(1024))
-        self.assertIn("give", self.refused("2%"))
+        self.assertIn("are missing: give at least", self.refused("2%"))
         with self.assertRaisesRegex(Exception, "wants options={'memory'"):
             torch.compile(deep(), backend=compiled.backend)(rows()[0])
 

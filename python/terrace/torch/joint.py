@@ -9,6 +9,7 @@ required    a node that an output of the forward pass depends on
 backward    a node that depends on the gradient of an output
 unclaimed   all others: the backward pass alone wants them, and they can be made as soon as the forward pass has their operands
 """
+import contextlib
 import operator
 from dataclasses import dataclass, field
 
@@ -252,5 +253,6 @@ def _flops(node):
     count = flop_registry.get(node.target.overloadpacket)
     if count is not None:
         args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), lambda each: each.meta.get("val"))
-        return int(count(*args, **kwargs, out_val=made))
+        with contextlib.suppress(Exception):  # a formula of PyTorch's that does not know these operands
+            return int(count(*args, **kwargs, out_val=made))
     return sum(leaf.numel() for leaf in tree_flatten(made)[0] if isinstance(leaf, torch.Tensor))
