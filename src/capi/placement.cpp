@@ -82,8 +82,8 @@ thread_local Placing placing;
 thread_local Recording recording;
 
 /// Placed memory in use. PyTorch frees some memory by its address alone (that of oneDNN's tensors), so
-/// whether it was placed must be known by the address, too. Two allocations of a kernel may have the same place:
-/// those of results that PyTorch predicts to be one tensor.
+/// whether it was placed must be known by the address, too. Two allocations of a kernel may have the same
+/// place: those of results that PyTorch predicts to be one tensor.
 class Placed {
  public:
   void insert(void* memory) {

@@ -26,8 +26,8 @@ def gpt2():
     from models import Gpt2
 
     torch.manual_seed(1)
-    tokens = torch.randint(0, 500, (4, 128))
-    return Gpt2(500, 128, 256, 4, 4), tokens, tokens.roll(1, 1)
+    tokens = torch.randint(0, 500, (8, 128))
+    return Gpt2(500, 128, 128, 3, 4), tokens, tokens.roll(1, 1)
 
 
 def resnet18():
