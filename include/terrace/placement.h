@@ -20,8 +20,10 @@ extern "C" {
 #endif
 
 /* `set_allocator` is the address of c10::SetCPUAllocator(c10::Allocator*, uint8_t). Once in a process; what was
- * allocated before is freed as before. Fails where there is no such function. */
+ * allocated before is freed as before. Fails where there is no such function. The first is for PyTorch 1.13, the second
+ * for 2.1 and later, whose allocators have one more virtual function. */
 TERRACE_API int terrace_placement_install(void* set_allocator);
+TERRACE_API int terrace_placement_install_later(void* set_allocator);
 
 /* From here on the n-th allocation of this thread lies at addresses[n] if it is of bytes[n]; address
  * 0 leaves it to the C library. The first allocation of another size ends placing. Both lists are borrowed until

@@ -14,9 +14,8 @@
 
 namespace {
 
-// The shape of c10::Allocator and c10::DataPtr in PyTorch 1.13: declared here, because the library is built
-// without PyTorch. Later versions have further virtual functions between these, so callers must not install
-// the allocator there.
+// The shapes of c10::Allocator and c10::DataPtr: declared here, because the library is built without PyTorch.
+// The order of virtual functions is all that versions differ in.
 using Deleter = void (*)(void*);
 
 struct Device {
@@ -29,10 +28,21 @@ struct DataPointer {
   Device device;
 };
 
+/// Of PyTorch 1.13.
 class Allocator {
  public:
   virtual ~Allocator() = default;
   virtual DataPointer allocate(std::size_t bytes) const = 0;
+  virtual Deleter raw_deleter() const = 0;
+  virtual void copy_data(void* to, const void* from, std::size_t bytes) const = 0;
+};
+
+/// Of PyTorch from 2.1 on.
+class LaterAllocator {
+ public:
+  virtual ~LaterAllocator() = default;
+  virtual DataPointer allocate(std::size_t bytes) = 0;
+  virtual bool is_simple(const DataPointer& pointer) const = 0;
   virtual Deleter raw_deleter() const = 0;
   virtual void copy_data(void* to, const void* from, std::size_t bytes) const = 0;
 };
@@ -72,7 +82,8 @@ thread_local Placing placing;
 thread_local Recording recording;
 
 /// Placed memory in use. PyTorch frees some memory by its address alone (that of oneDNN's tensors), so
-/// whether it was placed must be known by the address, too.
+/// whether it was placed must be known by the address, too. Two allocations of a kernel may have the same
+/// place: those of results that PyTorch predicts to be one tensor.
 class Placed {
  public:
   void insert(void* memory) {
@@ -83,14 +94,16 @@ class Placed {
   bool erase(void* memory) {
     if (count_.load(std::memory_order_acquire) == 0) return false;
     const std::scoped_lock lock(mutex_);
-    const bool was = addresses_.erase(memory) > 0;
+    const auto found = addresses_.find(memory);
+    const bool was = found != addresses_.end();
+    if (was) addresses_.erase(found);
     count_.store(addresses_.size(), std::memory_order_release);
     return was;
   }
 
  private:
   std::mutex mutex_;
-  std::unordered_set<void*> addresses_;  // guarded by mutex_
+  std::unordered_multiset<void*> addresses_;  // guarded by mutex_
   std::atomic<std::size_t> count_{0};
 };
 
@@ -112,34 +125,55 @@ void* allocate_anywhere(std::size_t bytes) {
   return memory;
 }
 
+DataPointer allocate_placed(std::size_t bytes) {
+  if (bytes == 0) return {nullptr, {nullptr, release}, kProcessor};
+  void* memory = placing.take(bytes);
+  if (memory) {
+    placed_memory().insert(memory);
+  } else {
+    memory = allocate_anywhere(bytes);
+    recording.note(memory, bytes);
+  }
+  return {memory, {memory, release}, kProcessor};
+}
+
 class PlacingAllocator final : public Allocator {
  public:
-  DataPointer allocate(std::size_t bytes) const override {
-    if (bytes == 0) return {nullptr, {nullptr, release}, kProcessor};
-    void* memory = placing.take(bytes);
-    if (memory) {
-      placed_memory().insert(memory);
-    } else {
-      memory = allocate_anywhere(bytes);
-      recording.note(memory, bytes);
-    }
-    return {memory, {memory, release}, kProcessor};
-  }
+  DataPointer allocate(std::size_t bytes) const override { return allocate_placed(bytes); }
   Deleter raw_deleter() const override { return release; }
   void copy_data(void* to, const void* from, std::size_t bytes) const override {
     std::memcpy(to, from, bytes);
   }
 };
 
+class LaterPlacingAllocator final : public LaterAllocator {
+ public:
+  DataPointer allocate(std::size_t bytes) override { return allocate_placed(bytes); }
+  bool is_simple(const DataPointer& pointer) const override { return pointer.data == pointer.context.get(); }
+  Deleter raw_deleter() const override { return release; }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
+  }
+};
+
+template <class Placing, class Base>
+int install(void* set_allocator) {
+  return terrace::capi::guarded([&] {
+    terrace::capi::require(set_allocator != nullptr, "there is no function that sets PyTorch's allocator");
+    static Placing allocator;
+    constexpr std::uint8_t kHighestPriority = 255;
+    reinterpret_cast<void (*)(Base*, std::uint8_t)>(set_allocator)(&allocator, kHighestPriority);
+  });
+}
+
 }  // namespace
 
 int terrace_placement_install(void* set_allocator) {
-  return terrace::capi::guarded([&] {
-    terrace::capi::require(set_allocator != nullptr, "there is no function that sets PyTorch's allocator");
-    static PlacingAllocator allocator;
-    constexpr std::uint8_t kHighestPriority = 255;
-    reinterpret_cast<void (*)(Allocator*, std::uint8_t)>(set_allocator)(&allocator, kHighestPriority);
-  });
+  return install<PlacingAllocator, Allocator>(set_allocator);
+}
+
+int terrace_placement_install_later(void* set_allocator) {
+  return install<LaterPlacingAllocator, LaterAllocator>(set_allocator);
 }
 
 void terrace_placement_begin(const uint64_t* bytes, const uint64_t* addresses, size_t count) {

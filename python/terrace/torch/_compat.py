@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between versions of PyTorch, and nothing else. 1.13 is tested; with later versions results are copied into
-place, for their allocator is not replaced (placement.py)."""
+"""What differs between versions of PyTorch, and nothing else. Tested with 1.13, 2.6 and 2.14 (scripts/suite-check)."""
+import contextlib
 import inspect
 
 import torch
@@ -27,6 +27,7 @@ __all__ = [
     "bytes_of_storage",
     "draws_random_numbers",
     "fake_mode",
+    "mode_of_gradients",
     "result_without_running",
     "storage_key",
     "sums_in_any_order",
@@ -42,9 +43,17 @@ def fake_mode():
 
 
 def result_without_running(operation, args):
-    """What PyTorch 1.13 could only find out by running the operation on real memory; None for all others."""
-    rule = _RESULTS.get(operation._schema.name)
-    return rule(*args) if rule and torch.__version__.startswith("1.") else None
+    """What PyTorch 1.13 could only find out by running the operation on real memory, and what later versions predict
+    wrongly; None for all others."""
+    rules = _RESULTS if torch.__version__.startswith("1.") else _LATER_RESULTS
+    rule = rules.get(operation._schema.name)
+    return rule(*args) if rule else None
+
+
+def mode_of_gradients(operation):
+    """Makes the operation do what it does in training: oneDNN's recurrent layers keep their gates for the backward pass
+    only where gradients are enabled."""
+    return torch.enable_grad() if operation._schema.name == "aten::mkldnn_rnn_layer" else contextlib.nullcontext()
 
 
 def _convolution_backward(gradient, image, weight, bias_sizes, *rest):
@@ -73,6 +82,32 @@ def _adaptive_pool_backward(gradient, image):
     return torch.empty_like(image)
 
 
+_workspaces = {}  # bytes that a recurrent layer of oneDNN keeps, by shapes and options
+
+
+def _mkldnn_rnn_layer(image, *rest):
+    """PyTorch predicts no bytes for the workspace. Only oneDNN knows how many there are, so a layer of zeros is run."""
+    operation, given = torch.ops.aten.mkldnn_rnn_layer.default, (image, *rest)
+    key = tuple((each.shape, each.stride(), each.dtype) if isinstance(each, torch.Tensor) else repr(each) for each in given)
+    if key not in _workspaces:
+        with _without_modes(), torch.enable_grad():
+            real = [_zeros_like(each) if isinstance(each, torch.Tensor) else each for each in given]
+            _workspaces[key] = operation(*real)[-1].numel()
+    output, hidden, cells, _ = operation(*given)
+    return output, hidden, cells, image.new_empty([_workspaces[key]], dtype=torch.uint8)
+
+
+def _zeros_like(fake):
+    return torch.empty_strided(tuple(fake.shape), tuple(fake.stride()), dtype=fake.dtype).zero_()
+
+
+def _without_modes():
+    from torch.utils._python_dispatch import _disable_current_modes
+
+    return _disable_current_modes()
+
+
+_LATER_RESULTS = {"aten::mkldnn_rnn_layer": _mkldnn_rnn_layer}
 _RESULTS = {
     "aten::convolution_backward": _convolution_backward,
     "aten::native_batch_norm_backward": _batch_norm_backward,

@@ -8,6 +8,7 @@ copied there.
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
+from . import _compat
 from .devices import HOST
 from .graph import Call
 from .recording import View
@@ -67,7 +68,8 @@ class Kernels:
         def compute():
             for new, old in renewed:
                 new.copy_(old)
-            return tree_flatten(operation(*args, **kwargs))[0]
+            with _compat.mode_of_gradients(operation):
+                return tree_flatten(operation(*args, **kwargs))[0]
 
         return Work(compute, [window(view) if view else None for view in kernel.call.outputs])
 

@@ -12,6 +12,8 @@ import torch
 _ROOM = 65536  # events of one kernel
 _SET_ALLOCATOR = "_ZN3c1015SetCPUAllocatorEPNS_9AllocatorEh"
 _ALIGNMENT = 64
+# Whose headers were read: c10::Allocator of 2.6 and of 2.14 is the same, so it is taken to be so in between.
+_KNOWN_VERSIONS = {(1, 13), *((2, minor) for minor in range(6, 15))}
 
 
 class _Event(ctypes.Structure):
@@ -64,7 +66,8 @@ class Placement:
         self.begin, self.end = library.terrace_placement_begin, library.terrace_placement_end
         self._library = library
         self._events = (_Event * _ROOM)()
-        if library.terrace_placement_install(ctypes.cast(set_allocator, ctypes.c_void_p)) != 0:
+        install = library.terrace_placement_install if _version() < (2,) else library.terrace_placement_install_later
+        if install(ctypes.cast(set_allocator, ctypes.c_void_p)) != 0:
             raise OSError("PyTorch's allocator cannot be replaced")
 
     def record(self, work):
@@ -80,8 +83,8 @@ class Placement:
 
 
 def _set_allocator():
-    """None where the virtual functions of c10::Allocator are not those that the library declares (1.13 alone is known)."""
-    if not torch.__version__.startswith("1.13."):
+    """None where the virtual functions of c10::Allocator are not those that the library declares."""
+    if _version() not in _KNOWN_VERSIONS:
         return None
     try:
         with open("/proc/self/maps", encoding="utf-8") as maps:
@@ -89,6 +92,10 @@ def _set_allocator():
         return getattr(ctypes.CDLL(paths.pop()), _SET_ALLOCATOR)
     except (OSError, KeyError, AttributeError):
         return None
+
+
+def _version():
+    return tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
 
 
 def places_of(events, outputs):
