@@ -3,13 +3,15 @@
 """Steps of one network on a GPU in less and less memory: PyTorch as it is, with checkpoints, with tensors saved in the
 computer's memory, and fitted. Needs PyTorch 2 with CUDA.
 
-  scripts/torch-check bench/torch/gpu.py --network resnet50 --batch 128 --shares 60,40,20 [--steps 10]
+  scripts/torch-check bench/torch/gpu.py --network resnet50 --batch 128 --shares 60,40,20 [--steps 10] [--record FILE]
 
 Contenders run one after the other in turns of one step, after five steps each, in processes of their own; each prints
-median, least and most milliseconds of a step and the peak of PyTorch's allocator together with the plan's memory. The last
-line is one JSON object. Losses of fitted models must be those of PyTorch to the bit.
+median, least and most milliseconds of a step and the peak of PyTorch's allocator together with the plan's memory, both of
+the last step. The last line is one JSON object. Losses of fitted models must be those of PyTorch to the bit. FILE gets the
+captured step with the GPU's times, packed, as tests/records wants it (docs/formats/record.md).
 """
 import argparse
+import gzip
 import json
 import os
 import statistics
@@ -22,7 +24,11 @@ WARM_UP = 5
 
 def resnet50(batch):
     import torch
-    import torchvision
+
+    try:
+        import torchvision
+    except ImportError:
+        sys.exit("gpu.py: resnet50 is torchvision's, which this Python has not: install it, or take --network gpt2-medium")
 
     model = torchvision.models.resnet50()
     return model, (torch.randn(batch, 3, 224, 224),), torch.randint(0, 1000, (batch,)), None
@@ -30,6 +36,7 @@ def resnet50(batch):
 
 def gpt2_medium(batch, length=1024, width=1024, layers=24, heads=16, words=50257):
     import torch
+    import torch.utils.checkpoint
     from torch.nn import functional
 
     class Layer(torch.nn.Module):
@@ -69,6 +76,19 @@ def gpt2_medium(batch, length=1024, width=1024, layers=24, heads=16, words=50257
 NETWORKS = {"resnet50": resnet50, "gpt2-medium": gpt2_medium}
 
 
+def is_share(way):
+    """Whether a contender is a fitted model, named by its memory."""
+    return way.endswith("%") or way.endswith("iB")
+
+
+def write_record(record, path):
+    """What was planned, without the plan: planners make that anew."""
+    record = {key: value for key, value in record.items() if key not in ("plan", "result")}
+    record["fingerprints"].pop("plan", None)
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        json.dump(record, file, separators=(",", ":"))
+
+
 def contender(options):
     """Obeys lines on standard input: `step` does one, the end of the input ends it."""
     import torch
@@ -83,7 +103,7 @@ def contender(options):
     planned = 0
     if options.way == "checkpoint":
         setattr(model, checkpoints, True)
-    if options.way.endswith("%") or options.way.endswith("iB"):
+    if is_share(options.way):
         os.environ["TERRACE_TRY_CUDA"] = "1"
         import terrace.torch
 
@@ -102,6 +122,8 @@ def contender(options):
     print(json.dumps({"ready": True}), flush=True)
     for _ in sys.stdin:
         torch.cuda.synchronize()
+        # The first steps of a fitted model learn, and take other memory than those that count.
+        torch.cuda.reset_peak_memory_stats()
         began = time.perf_counter()
         if saved is None:
             loss = step()
@@ -110,9 +132,11 @@ def contender(options):
                 loss = step()
         torch.cuda.synchronize()
         seconds = time.perf_counter() - began
-        if options.way.endswith("%") or options.way.endswith("iB"):
+        if is_share(options.way):
             (form,) = terrace.torch.report(model)["forms"]
             planned = next(iter(form["summary"]["planned_bytes"].values()))
+            if options.record and not os.path.exists(options.record):
+                write_record(form["record"], options.record)
         peak = torch.cuda.max_memory_allocated() + planned
         print(json.dumps({"ms": 1000 * seconds, "loss": loss, "peak": peak}), flush=True)
 
@@ -121,6 +145,7 @@ class Process:
     def __init__(self, options, way):
         self.way, self.times, self.said = way, [], {}
         command = [sys.executable, "-B", __file__, "--network", options.network, "--batch", str(options.batch), "--way", way]
+        command += ["--record", options.record] if options.record else []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.ended = not self.process.stdout.readline()
 
@@ -155,6 +180,7 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--shares", default="60,40,20", help="of what a step takes, in percent")
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--record", help="a file for the captured step with the GPU's times")
     parser.add_argument("--way", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.way:
@@ -168,6 +194,9 @@ def main():
             each.step(number >= WARM_UP)
     rows = [each.row() for each in processes]
     plain = rows[0]
+    if "ended" in plain:
+        print(f"gpu.py: {options.network} did not run at all without a plan: see above", file=sys.stderr)
+        return 1
     for row in rows:
         if "ended" in row:
             print(f"{row['way']:12} ended before its time")

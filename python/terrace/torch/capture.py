@@ -125,7 +125,11 @@ class Capture(NotCopied):
     def report(self):
         """What runs: the way, the number of captured steps and plain calls, and of each form of inputs plan and last step."""
         forms = [
-            {"summary": form.plan.summary, "last": form.session.executor.result() if form.session else None}
+            {
+                "summary": form.plan.summary,
+                "last": form.session.executor.result() if form.session else None,
+                "record": form.plan.record,
+            }
             for form in self._forms.values()
         ]
         figures = {"steps": self.steps, "plain_calls": self.plain_calls}
