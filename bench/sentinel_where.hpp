@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <map>
 
 #include "planned_run.hpp"
 #include "sentinel_executed.hpp"
@@ -64,9 +65,45 @@ inline double middle(const std::vector<StepParts>& steps, const std::function<do
   return median(all);
 }
 
-/// What the kernels of each kind take with everything in fast memory, by the profile.
-inline std::array<double, 4> fast_parts(const Graph& graph, const PlannedRun& run,
+/// What each kernel takes with everything in fast memory, in the same minutes.
+class FastKernels {
+ public:
+  FastKernels(const Executed& one, const std::string& slow)
+      : run_(start_run(executed_task(one, slow, "110%", "all-fast"))) {}
+
+  void step() {
+    run_->step();
+    seconds_.push_back(run_->timeline().step.count());
+    for (std::size_t i = 0; i < run_->plan.instructions.size(); ++i)
+      if (const auto* kernel = std::get_if<terrace::Run>(&run_->plan.instructions[i]))
+        took_[kernel->kernel.index].push_back(run_->timeline().instructions[i].length().count());
+  }
+  void forget() {
+    seconds_.clear();
+    took_.clear();
+  }
+  double step_seconds() const { return median(seconds_); }
+  double kernel(KernelId id) const { return median(took_.at(id.index)); }
+
+ private:
+  std::unique_ptr<PlannedRun> run_;
+  std::vector<double> seconds_;
+  std::map<std::uint32_t, std::vector<double>> took_;
+};
+
+/// Of kernels in both runs, what those of each kind take with everything in fast memory.
+inline std::array<double, 4> fast_parts(const FastKernels& fast, const Plan& plan,
                                         const std::vector<std::size_t>& kinds) {
+  std::array<double, 4> sums = {};
+  for (std::size_t i = 0; i < plan.instructions.size(); ++i)
+    if (const auto* kernel = std::get_if<terrace::Run>(&plan.instructions[i]))
+      sums[kinds[i]] += fast.kernel(kernel->kernel);
+  return sums;
+}
+
+/// What the profile says of the same.
+inline std::array<double, 4> profiled_parts(const Graph& graph, const PlannedRun& run,
+                                            const std::vector<std::size_t>& kinds) {
   const KernelClock clock(graph, run.machine, run.profile);
   std::array<double, 4> sums = {};
   for (std::size_t i = 0; i < run.plan.instructions.size(); ++i)
@@ -75,44 +112,59 @@ inline std::array<double, 4> fast_parts(const Graph& graph, const PlannedRun& ru
   return sums;
 }
 
-inline json where_row(const Executed& one, const std::string& slow, const std::string& planner, int rounds) {
+/// For each kind of kernels: their share of the step with all memory, and what they take beyond it, predicted
+/// and executed. Predicted shares are of the profile's step, executed ones of the measured step.
+inline json where_row(const Executed& one, FastKernels& fast, const std::string& slow,
+                      const std::string& planner, int rounds) {
   const auto run = start_run(executed_task(one, slow, "20%", planner));
   const Graph& graph = run->trainer.program().graph;
   const Timeline simulated = simulate(graph, run->machine, run->profile, run->plan);
   const auto kinds = kinds_of(run->plan, simulated);
   const StepParts predicted = parts_of(graph, run->plan, simulated, kinds);
   std::vector<StepParts> steps;
-  for (int i = 0; i < rounds + 1; ++i) {
+  for (int i = 0; i < rounds + 2; ++i) {
+    fast.step();
     run->step();
-    if (i > 0) steps.push_back(parts_of(graph, run->plan, run->timeline(), kinds));
+    steps.push_back(parts_of(graph, run->plan, run->timeline(), kinds));
+    if (i > 1) continue;
+    fast.forget();
+    steps.clear();
   }
-  const double fast = KernelClock(graph, run->machine, run->profile).fast_step().count();
-  const auto of_fast = fast_parts(graph, *run, kinds);
+  const double usual = fast.step_seconds();
+  const double profiled = KernelClock(graph, run->machine, run->profile).fast_step().count();
+  const auto fast_parts = bench::fast_parts(fast, run->plan, kinds);
+  const auto profiled_parts = bench::profiled_parts(graph, *run, kinds);
+  std::vector<double> speeds;
+  for (const StepParts& step : steps) speeds.push_back(usual / step.step);
   json row{{"model", one.model},
            {"batch", one.batch},
            {"planner", planner},
-           {"fast_only", fast},
-           {"bound", run->plan.prediction.bound.count()}};
-  std::string line = fmt::format("| {} {} | {} | {:.1f}%, {:.1f}%, {:.1f}% |", one.model, one.batch, planner,
-                                 100 * fast / run->plan.prediction.bound.count(), 100 * fast / predicted.step,
-                                 100 * fast / middle(steps, [](const StepParts& p) { return p.step; }));
-  const auto both = [&](const char* name, const std::function<double(const StepParts&)>& of, double scale) {
-    const double executed = middle(steps, of);
-    row[name] = {of(predicted), executed};
-    line += fmt::format(" {:.1f}, {:.1f} |", scale * of(predicted), scale * executed);
-  };
+           {"bound", profiled / run->plan.prediction.bound.count()},
+           {"predicted", profiled / predicted.step},
+           {"executed", median(speeds)},
+           {"spread", spread(speeds)},
+           {"profile_over_measured", profiled / usual}};
+  std::string line = fmt::format("| {} {} | {} | {:.1f}% | {:.1f}% | {:.1f}% ({:.1f} to {:.1f}) | {:.2f} |",
+                                 one.model, one.batch, planner, 100 * row["bound"].get<double>(),
+                                 100 * row["predicted"].get<double>(), 100 * median(speeds),
+                                 100 * quantile(speeds, 0), 100 * quantile(speeds, 1), profiled / usual);
   const char* names[] = {"fast_alone", "fast_beside", "slow_alone", "slow_beside"};
   for (std::size_t kind = 0; kind < 4; ++kind) {
-    line += fmt::format(" {:.1f}:", 100 * of_fast[kind] / fast);
-    both(
-        names[kind], [kind](const StepParts& p) { return p.kernels[kind]; }, 100 / fast);
+    const double executed = middle(steps, [kind](const StepParts& p) { return p.kernels[kind]; });
+    const double extra = (executed - fast_parts[kind]) / usual;
+    const double expected = (predicted.kernels[kind] - profiled_parts[kind]) / profiled;
+    row[names[kind]] = {{"share", fast_parts[kind] / usual}, {"predicted", expected}, {"executed", extra}};
+    line += fmt::format(" {:.0f}: {:+.1f}, {:+.1f} |", 100 * fast_parts[kind] / usual, 100 * expected,
+                        100 * extra);
   }
-  both(
-      "waits", [](const StepParts& p) { return p.waits; }, 100 / fast);
-  both(
-      "out", [](const StepParts& p) { return p.out; }, 1e-9);
-  both(
-      "in", [](const StepParts& p) { return p.in; }, 1e-9);
+  const double waits = middle(steps, [](const StepParts& p) { return p.waits; });
+  row["waits"] = {{"predicted", predicted.waits / profiled}, {"executed", waits / usual}};
+  line += fmt::format(" {:.1f}, {:.1f} |", 100 * predicted.waits / profiled, 100 * waits / usual);
+  for (const auto& [name, of] : {std::pair{"out", &StepParts::out}, std::pair{"in", &StepParts::in}}) {
+    const double executed = middle(steps, [of = of](const StepParts& p) { return p.*of; });
+    row[name] = {{"predicted", predicted.*of}, {"executed", executed}};
+    line += fmt::format(" {:.1f}, {:.1f} |", 1e-9 * predicted.*of, 1e-9 * executed);
+  }
   print_line(line);
   return row;
 }
@@ -149,8 +201,9 @@ inline json executed_where(bool quick) {
     const json task = executed_task(one, slow, "100%", "");
     prepare_caches(task);
     print_links(task);
-    for (const char* planner : {"sentinel", "sentinel+", "best", kAutoTmSync})
-      rows.push_back(where_row(one, slow, planner, quick ? 3 : 7));
+    FastKernels fast(one, slow);
+    for (const char* planner : {"sentinel", "sentinel+", "best"})
+      rows.push_back(where_row(one, fast, slow, planner, quick ? 3 : 7));
   }
   return rows;
 }
