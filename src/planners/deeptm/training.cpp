@@ -27,9 +27,10 @@ constexpr double kRepeat = 0.8;
 /// Training ends after this share of all episodes without a better one, once all actions are greedy.
 constexpr double kPatience = 0.15;
 /// Then few decisions of the best episode are changed at a time, in so many times the episodes of learning
-/// unless that takes more work than learning may. That ends after a share of them without a better one.
+/// unless that takes more work than learning may. That ends after a share of them without a better one, and
+/// where every single change was tried several times.
 constexpr std::uint32_t kRefining = 5;
-constexpr double kRefiningPatience = 0.25;
+constexpr double kRefiningPatience = 0.25, kRefiningTries = 4;
 /// One to this many decisions are changed in an episode on average.
 constexpr std::uint64_t kMostChanges = 4;
 /// How often heat is tried with less memory until its plan is packed into fast memory.
@@ -108,7 +109,8 @@ std::uint32_t Training::most_refining() const {
 /// Repeats the best episode with few other decisions, so that what learning left out is found one by one.
 void Training::refine() {
   const std::uint32_t first = episode_, most = first + most_refining();
-  const double patience = kRefiningPatience * (most - first);
+  const double patience = std::min(kRefiningPatience * (most - first),
+                                   kRefiningTries * static_cast<double>(environment_.decisions().size()));
   while (episode_ < most && episode_ - std::max(found_at_, first) <= patience && !is_stopped()) {
     changes_ = 1 + random_.below(kMostChanges);
     run_episode(Policy::refine, 0);
