@@ -132,8 +132,8 @@ inline json where_row(const Executed& one, FastKernels& fast, const std::string&
   }
   const double usual = fast.step_seconds();
   const double profiled = KernelClock(graph, run->machine, run->profile).fast_step().count();
-  const auto fast_parts = bench::fast_parts(fast, run->plan, kinds);
-  const auto profiled_parts = bench::profiled_parts(graph, *run, kinds);
+  const auto measured_alone = fast_parts(fast, run->plan, kinds);
+  const auto profiled_alone = profiled_parts(graph, *run, kinds);
   std::vector<double> speeds;
   for (const StepParts& step : steps) speeds.push_back(usual / step.step);
   json row{{"model", one.model},
@@ -151,10 +151,11 @@ inline json where_row(const Executed& one, FastKernels& fast, const std::string&
   const char* names[] = {"fast_alone", "fast_beside", "slow_alone", "slow_beside"};
   for (std::size_t kind = 0; kind < 4; ++kind) {
     const double executed = middle(steps, [kind](const StepParts& p) { return p.kernels[kind]; });
-    const double extra = (executed - fast_parts[kind]) / usual;
-    const double expected = (predicted.kernels[kind] - profiled_parts[kind]) / profiled;
-    row[names[kind]] = {{"share", fast_parts[kind] / usual}, {"predicted", expected}, {"executed", extra}};
-    line += fmt::format(" {:.0f}: {:+.1f}, {:+.1f} |", 100 * fast_parts[kind] / usual, 100 * expected,
+    const double extra = (executed - measured_alone[kind]) / usual;
+    const double expected = (predicted.kernels[kind] - profiled_alone[kind]) / profiled;
+    row[names[kind]] = {
+        {"share", measured_alone[kind] / usual}, {"predicted", expected}, {"executed", extra}};
+    line += fmt::format(" {:.0f}: {:+.1f}, {:+.1f} |", 100 * measured_alone[kind] / usual, 100 * expected,
                         100 * extra);
   }
   const double waits = middle(steps, [](const StepParts& p) { return p.waits; });

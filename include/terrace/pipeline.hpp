@@ -43,10 +43,8 @@ void remember_accesses(const Program& program, const KernelAccesses& counted,
 using PlanFunction = std::function<Result<Plan>(const PlanRequest&)>;
 
 /// The planner that make_plan knows by this name, or a program of others, as in `exec:./mine`, which `stop`
-/// ends before it has a plan. A planner that learns keeps its best plan when it is stopped, and reports each
-/// episode.
-PlanFunction planner_named(std::string name, const std::stop_token& stop = {},
-                           ProgressSink progress = no_progress);
+/// ends before it has a plan.
+PlanFunction planner_named(std::string name, const std::stop_token& stop = {});
 
 /// Whether the planner of this name goes on learning from one request of a graph to the next.
 bool learns(std::string_view planner);

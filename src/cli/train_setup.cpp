@@ -159,7 +159,7 @@ Trainer start_planned(const TrainRequest& request, const Graph& graph, const Tra
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
   const auto plan = [&] {
     const Deadline deadline(kPlannerSeconds);
-    return expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token(), shown_on(line))));
+    return expect(plan_of(workload, profile, budget, planner_named(planner, deadline.token())));
   };
   Planned planned = plan();
   std::optional<Seconds> counting;

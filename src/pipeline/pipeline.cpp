@@ -114,16 +114,15 @@ bool learns(std::string_view planner) {
   return choice && choice->planner->name == "deeptm";
 }
 
-PlanFunction planner_named(std::string name, const std::stop_token& stop, ProgressSink progress) {
+PlanFunction planner_named(std::string name, const std::stop_token& stop) {
   if (is_outside_planner(name)) {
     return [name = std::move(name), stop](const PlanRequest& request) {
       return make_outside_plan(name, request, stop);
     };
   }
-  return [name = std::move(name), stop, progress = std::move(progress)](const PlanRequest& request) {
+  return [name = std::move(name), stop](const PlanRequest& request) {
     PlanRequest limited = request;
     limited.stop = stop;
-    limited.progress = progress;
     const auto make = [&] {
       return learns(name) ? plan_with_agents(name, limited) : make_plan(name, limited);
     };

@@ -53,7 +53,12 @@ PlanRow plan_row(const Workload& workload, const Profile& profile, const std::ve
   PlanRow row = refused_row(workload, budget[0], planner, {});
   row.fast_only = KernelClock(workload.graph(), workload.machine, profile).fast_step();
   row.slow_only = slow_only(workload, profile);
-  auto planned = plan_of(workload, profile, budget, planner_named(planner, stop, progress));
+  const PlanFunction named = planner_named(planner, stop);
+  auto planned = plan_of(workload, profile, budget, [&](const PlanRequest& request) {
+    PlanRequest told = request;
+    told.progress = progress;
+    return named(told);
+  });
   if (planned) {
     row.planned = *std::move(planned);
     row.variants = variants_run(workload.graph(), row.planned->plan.plan());
