@@ -2,9 +2,10 @@
 // Claim: in simulation, CachedArrays' best mode trains the networks of its Table III 1.4 to 2.03 times as
 // fast as memory mode, as its paper has it.
 //
-//   bench/run cachedarrays_paper [--quick] [--only large|small|executed] [--network NAME]
+//   bench/run cachedarrays_paper [--quick] [--only large|cache|small|executed] [--network NAME]
 //
 //   large   003 Fig. 2 and 5: a step in each mode, and what it reads and writes in slow memory
+//   cache   003 Fig. 3, 4 and 6: what 2LM's heap comes to, what its cache does, and the use of DRAM's bus
 //   small   003 Fig. 7: a step of LM as fast memory shrinks, and of slow memory alone
 //   executed  the modes on networks that fit here, live and as recorded plans; wants a quiet computer
 //
@@ -93,6 +94,60 @@ json large_row(const PaperNetwork& network) {
   return row;
 }
 
+/// What goes over the bus of fast memory: kernels there, and one side of every copy.
+double bus_gb(const Graph& graph, const Plan& plan) {
+  double bytes = 0;
+  for (const Instruction& instruction : plan.instructions) {
+    if (const auto* copy = std::get_if<Copy>(&instruction)) {
+      for (const TensorId tensor : copy->tensors) bytes += static_cast<double>(graph[tensor].bytes.count);
+    } else if (const auto* run = std::get_if<Run>(&instruction)) {
+      const Kernel& kernel = graph[run->kernel];
+      for (std::size_t i = 0; i < kernel.inputs.size() + kernel.outputs.size(); ++i) {
+        const Operand& operand =
+            i < kernel.inputs.size() ? kernel.inputs[i] : kernel.outputs[i - kernel.inputs.size()];
+        if (run->tiers[i] == TierId{0}) bytes += static_cast<double>(operand.touched.count);
+      }
+    }
+  }
+  return bytes / 1e9;
+}
+
+/// 003 Fig. 3 (the most that lies in the heap), 4 (hits and dirty misses, of all lines touched) and 6 (the
+/// use of fast memory's bus, of what it reads).
+json cache_row(const PaperNetwork& network) {
+  const Simulated on(zoo_model(network.name, network.batch), "optane-cachedarrays");
+  const double share = kFastGb / network.footprint_gb;
+  const double bus = on.machine().tiers[0].read.value / 1e9;
+  json row{{"model", network.name}, {"batch", network.batch}};
+  const auto gb = [](Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; };
+  Bytes made;
+  for (const Tensor& tensor : on.graph().tensors) made += tensor.bytes;
+  for (const auto& [name, dead, heap] :
+       {std::tuple{"2LM none", DeadMemory::kept, made}, std::tuple{"2LM M", DeadMemory::reused, on.peak()}}) {
+    const auto cached = predict_memory_mode(on.request(share), dead);
+    if (!cached) continue;
+    const double touched = gb(cached->hits) + gb(cached->misses);
+    // A miss is filled from slow memory, and what is written back is read before.
+    const double used =
+        (touched + gb(cached->misses) + gb(cached->written_back)) / cached->step.count() / bus;
+    row[name] = {{"heap_gb", gb(heap)},
+                 {"hits", gb(cached->hits) / touched},
+                 {"dirty_misses", gb(cached->written_back) / touched},
+                 {"bus", used}};
+    print_line(fmt::format("| {} {} | {} | {:.0f} | {:.1f}% | {:.1f}% | {:.1f}% |", network.name,
+                           network.batch, name, gb(heap), 100 * gb(cached->hits) / touched,
+                           100 * gb(cached->written_back) / touched, 100 * used));
+  }
+  for (const char* mode : {"ca-none", "ca-l", "ca-lm", "ca-lmp"}) {
+    const auto plan = on.plan(mode, share);
+    if (!plan) continue;
+    const double used = bus_gb(on.graph(), *plan) / plan->prediction.step.count() / bus;
+    row[mode] = {{"bus", used}};
+    print_line(fmt::format("| {} {} | {} | | | | {:.1f}% |", network.name, network.batch, mode, 100 * used));
+  }
+  return row;
+}
+
 json small_row(const PaperNetwork& network, bool quick) {
   const Simulated on(zoo_model(network.name, network.batch), "optane-cachedarrays");
   json row{{"model", network.name}, {"batch", network.batch}};
@@ -135,6 +190,10 @@ void run(const PaperRequest& request) {
     details["large"].push_back(std::move(row));
     if (request.quick) break;
   }
+  print_head("Memory mode's heap and cache, and the use of DRAM's bus",
+             "| network, batch | mode | heap GB | hits | dirty misses | use of the bus |");
+  for (const PaperNetwork& network : kLarge)
+    if (asked("cache", network) && !request.quick) details["cache"].push_back(cache_row(network));
   print_head(
       "A step over one with all in DRAM: slow memory alone, and LM by its share of fast memory (in "
       "brackets without waiting for transfers)",

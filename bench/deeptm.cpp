@@ -2,12 +2,14 @@
 // Claim: a learned plan keeps as much speed with a fifth of its memory fast as DeepTM's paper prints for each
 // network.
 //
-//   bench/run deeptm [--quick] [--only PART] [--network NAME] [--batch N] [--planner NAME]
+//   bench/run deeptm [--quick] [--only PART] [--network NAME] [--batch N] [--planner NAME] [--seeds N]
 //
 //   speed      004 Fig. 14 and 15: share of the speed with all in DRAM, planners side by side, and planning
 //   memory     004 Fig. 17: the least DRAM for 90% of full speed
 //   cost       004 Fig. 16: what beta takes of DRAM, and what it costs
 //   ablation   004 Fig. 4 and section VI-B: heat by one property, fixed weights, without learning
+//   seeds      the share of full speed over several seeds, with all that training does and as published
+//   changes    other budgets and another batch: an agent continued, a new one, and the exact program
 //   bandwidth  004 Fig. 18: what transfers use of their links, with and without the aggregator
 //   executed   the aggregator in executed steps, on a disk and on emulated memory; wants a quiet computer
 //
@@ -18,6 +20,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 #include <functional>
 
@@ -48,23 +51,26 @@ constexpr double kShare = 0.2;  ///< fast to slow 1:4
 struct Request : PaperRequest {
   std::string planner;
   std::vector<std::int64_t> batches;  ///< none means the paper's
+  std::uint64_t seeds = 5;
 };
 
 struct Timed {
   std::optional<double> speed;
-  double seconds = 0;
+  double seconds = 0;  ///< of a processor
   std::string remark;
   Bytes fast;    ///< that the plan takes
   Bytes memory;  ///< that planning took
 };
 
-Timed timed(const Simulated& on, const std::string& planner, double share, LearnedAgents* agents = nullptr) {
+Timed timed(const Simulated& on, const std::string& planner, double share, LearnedAgents* agents = nullptr,
+            std::uint64_t seed = 0) {
   PlanRequest request = on.request(share);
   request.agents = agents;
+  request.seed = seed;
   const Bytes before = restart_peak_resident();
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto plan = make_plan(planner, request);
-  Timed made{{}, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), {}, {}, {}};
+  Timed made{{}, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, {}, {}, {}};
   made.memory = peak_resident() - std::min(before, peak_resident());
   if (!plan) return made;
   if (!violations(on.graph(), on.machine(), *plan).empty())
@@ -160,7 +166,7 @@ json memory_row(const PaperNetwork& network, std::int64_t batch, const Request& 
   const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
   json row{{"model", network.name}, {"batch", batch}, {"paper_least", network.least}};
   std::string line = fmt::format("| {} {} | {:.1f}% |", network.name, batch, 100 * network.least);
-  for (const std::string planner : {"deeptm+copies=sync+episodes=60", "deeptm+episodes=60",
+  for (const std::string planner : {"deeptm+copies=sync+episodes=60+refine=0", "deeptm+episodes=60+refine=0",
                                     "autotm-sync+iterations=500", "sentinel", "sentinel+"}) {
     if (!request.planner.empty() && request.planner != planner) continue;
     const auto least = least_share(on, planner);
@@ -176,12 +182,12 @@ json cost_row(const PaperNetwork& network, std::int64_t batch) {
   constexpr double kDram = 23.81, kOptane = 7.85;
   const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
   const auto price = [&](double share) { return kDram * share + kOptane * (1 - share); };
-  const Timed usual = timed(on, "deeptm+copies=sync+episodes=60", kShare);
+  const Timed usual = timed(on, "deeptm+copies=sync+episodes=60+refine=0", kShare);
   json row{{"model", network.name}, {"batch", batch}};
   std::string line =
       fmt::format("| {} {} | {} for {:.0f}% |", network.name, batch, percent(usual.speed), 100 * kShare);
   for (const char* beta : {"0.25", "0.5", "0.75"}) {
-    const Timed made = timed(on, std::string("deeptm+copies=sync+episodes=60+beta=") + beta, 1);
+    const Timed made = timed(on, std::string("deeptm+copies=sync+episodes=60+refine=0+beta=") + beta, 1);
     if (!made.speed || !usual.speed) continue;
     const double share = on.share_of(made.fast);
     row["beta"][beta] = {{"speed", *made.speed}, {"share", share}};
@@ -198,14 +204,66 @@ json ablation_row(const PaperNetwork& network, std::int64_t batch) {
   std::string line = fmt::format("| {} {} |", network.name, batch);
   for (const std::string planner :
        {"deeptm+copies=sync", "deeptm+copies=sync+reward=share", "deeptm+copies=sync+weights=fixed",
-        "deeptm+copies=sync+aggregate=off", "deeptm+copies=sync+episodes=3", "heat+copies=sync",
-        "heat+copies=sync+weights=fixed", "heat+copies=sync+hotter=long", "heat+copies=sync+by=size",
-        "heat+copies=sync+by=lifetime", "heat+copies=sync+by=recency", "heat+copies=sync+by=frequency"}) {
+        "deeptm+copies=sync+aggregate=off", "deeptm+copies=sync+refine=0",
+        "deeptm+copies=sync+episodes=3+refine=0", "heat+copies=sync", "heat+copies=sync+weights=fixed",
+        "heat+copies=sync+hotter=long", "heat+copies=sync+by=size", "heat+copies=sync+by=lifetime",
+        "heat+copies=sync+by=recency", "heat+copies=sync+by=frequency"}) {
     const Timed made = timed(on, planner, kShare);
     row["planners"][planner] = made.speed ? json(*made.speed) : json(nullptr);
     line += fmt::format(" {} |", percent(made.speed));
   }
   print_line(line);
+  return row;
+}
+
+/// The least, middle and greatest share of full speed over seeds.
+json seeds_row(const PaperNetwork& network, std::int64_t batch, const Request& request) {
+  const Simulated on(zoo_model(network.name, batch), "optane-deeptm");
+  json row{{"model", network.name}, {"batch", batch}};
+  std::string line = fmt::format("| {} {} |", network.name, batch);
+  for (const std::string planner : {"deeptm+copies=sync+refine=0", "deeptm+copies=sync", "deeptm+refine=0",
+                                    "deeptm", "deeptm+copies=sync+episodes=3+refine=2000"}) {
+    if (!request.planner.empty() && request.planner != planner) continue;
+    std::vector<double> speeds, seconds;
+    for (std::uint64_t seed = 0; seed < request.seeds; ++seed) {
+      const Timed made = timed(on, planner, kShare, nullptr, seed);
+      speeds.push_back(made.speed.value_or(0));
+      seconds.push_back(made.seconds);
+    }
+    row["planners"][planner] = {{"speeds", speeds}, {"seconds", seconds}};
+    line += fmt::format(" {} ({} to {}), {:.1f} s |", percent(median(speeds)), percent(quantile(speeds, 0)),
+                        percent(quantile(speeds, 1)), median(seconds));
+  }
+  print_line(line);
+  return row;
+}
+
+/// What a request costs that differs a little from one that an agent was trained for: by a continued agent
+/// with few episodes, by a new one, and by the exact program.
+json changes_row(const PaperNetwork& network, std::int64_t batch) {
+  const Simulated trained(zoo_model(network.name, batch), "optane-deeptm");
+  const Simulated larger(zoo_model(network.name, 2 * batch), "optane-deeptm");
+  LearnedAgents agents;
+  timed(trained, "deeptm+copies=sync", kShare, &agents);
+  json row = json::array();
+  const auto compare = [&](const Simulated& on, const char* what, double share) {
+    LearnedAgents known = agents;
+    // Agents are kept by graph; that of another batch has as many decisions and is tried here as if it were.
+    for (LearnedAgent& agent : known) agent.graph = fingerprint(on.graph());
+    std::string line = fmt::format("| {} {} | {}, {:.0f}% |", network.name, batch, what, 100 * share);
+    json one{{"model", network.name}, {"batch", batch}, {"change", what}, {"share", share}};
+    for (const auto& [planner, from] : {std::pair{"deeptm+copies=sync+episodes=5+refine=25", &known},
+                                        std::pair<const char*, LearnedAgents*>{"deeptm+copies=sync", nullptr},
+                                        {"autotm-sync+iterations=2000", nullptr}}) {
+      const Timed made = timed(on, planner, share, from);
+      one["planners"][planner] = {{"speed", made.speed.value_or(0)}, {"seconds", made.seconds}};
+      line += fmt::format(" {}, {:.2f} s |", percent(made.speed), made.seconds);
+    }
+    print_line(line);
+    row.push_back(std::move(one));
+  };
+  for (const double share : {0.15, 0.25, 0.4}) compare(trained, "budget", share);
+  compare(larger, "twice the batch", kShare);
   return row;
 }
 
@@ -270,11 +328,26 @@ void run(const Request& request) {
     ratios.push_back(speed.is_null() ? NAN : speed.get<double>() / network.speed);
     return row;
   });
-  print_head("Ablations, synchronous",
-             "| network | deeptm | reward=share | weights=fixed | aggregate=off | not learned | heat | heat, "
-             "fixed weights | heat, long-lived "
-             "hotter | by size | by lifetime | by recency | by frequency |");
+  print_head(
+      "Ablations, synchronous",
+      "| network | deeptm | reward=share | weights=fixed | aggregate=off | not refined | neither learned nor "
+      "refined | heat | heat, "
+      "fixed weights | heat, long-lived "
+      "hotter | by size | by lifetime | by recency | by frequency |");
   each("ablation", ablation_row);
+  if (request.only == "seeds") {
+    print_head(
+        fmt::format("Shares of full speed over {} seeds: middle (least to greatest), processor seconds",
+                    request.seeds),
+        "| network | learned, sync | refined, sync | learned | refined | not learned, refined, sync |");
+    each("seeds",
+         [&](const PaperNetwork& network, std::int64_t batch) { return seeds_row(network, batch, request); });
+  }
+  if (request.only == "changes") {
+    print_head("After an agent was trained for a fifth: share of full speed, processor seconds",
+               "| network | change | continued, 30 episodes | new agent | exact program |");
+    each("changes", changes_row);
+  }
   print_head("Least DRAM for 90% of full speed, as a share of the peak",
              "| network | paper (512) | deeptm sync | deeptm | autotm-sync | sentinel | sentinel+ |");
   each("memory",
@@ -298,6 +371,7 @@ Request request_of(int argc, char** argv) {
   Request request;
   read_options(argc, argv, request,
                {{"--planner NAME", [&](const std::string& name) { request.planner = name; }},
+               {"--seeds N", [&](const std::string& seeds) { request.seeds = std::stoull(seeds); }},
                 {"--batch N", [&](const std::string& batch) { request.batches = {std::stoll(batch)}; }}});
   if (request.batches.empty()) request.batches = {128, 512};
   if (request.quick) request.batches.resize(1);

@@ -6,58 +6,28 @@
 #include <fmt/format.h>
 
 #include "contender.hpp"
-#include "planned_training.hpp"
+#include "planned_run.hpp"
 #include "report.hpp"
 
 namespace terrace::bench {
 
-/// One plan, ready to be carried out, and what its steps took.
+/// A run, and what its transfers did while one of them was on its way.
 struct AggregatorRun {
-  Machine machine;
-  Plan plan;
-  Trainer trainer;
-  SyntheticData data;
-  std::vector<double> seconds = {}, rates = {};  ///< of a step; of its transfers while one is on its way
+  std::unique_ptr<PlannedRun> run;
+  std::vector<double> rates = {};  ///< bytes a second, by step
 
   void step() {
-    data.fill(trainer.steps_done(), trainer);
-    const auto start = std::chrono::steady_clock::now();
-    trainer.step();
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    rates.push_back(rate());
-  }
-
- private:
-  /// Bytes a second while at least one transfer is on its way.
-  double rate() const {
-    std::vector<Interval> copies;
+    run->step();
     double bytes = 0;
-    for (const Traffic& moved : trainer.timeline().moved) bytes += static_cast<double>(moved.bytes.count);
-    for (std::size_t i = 0; i < plan.instructions.size(); ++i)
-      if (std::holds_alternative<Copy>(plan.instructions[i]))
-        copies.push_back(trainer.timeline().instructions[i]);
-    std::sort(copies.begin(), copies.end(),
-              [](const Interval& a, const Interval& b) { return a.begin < b.begin; });
-    Seconds busy{0}, end{0};
-    for (const Interval& copy : copies) {
-      busy += std::max(Seconds{0}, copy.end - std::max(copy.begin, end));
-      end = std::max(end, copy.end);
-    }
-    return busy > Seconds{0} ? bytes / busy.count() : 0;
+    for (const Traffic& moved : run->timeline().moved) bytes += static_cast<double>(moved.bytes.count);
+    const Seconds busy = covered(transfers(run->plan, run->timeline()));
+    rates.push_back(busy > Seconds{0} ? bytes / busy.count() : 0);
+  }
+  void forget() {
+    run->seconds.clear();
+    rates.clear();
   }
 };
-
-inline std::unique_ptr<AggregatorRun> start_run(const nlohmann::json& task) {
-  auto [workload, budget] = fitted(task);
-  const Profile profile = profile_of(workload, budget).value();
-  Planned planned = plan_of(workload, profile, budget, task.at("planner").get<std::string>()).value();
-  const Graph graph = workload.graph();
-  Trainer trainer =
-      Trainer::start(std::move(workload.program), planned.plan, workload.machine, training_options()).value();
-  return std::unique_ptr<AggregatorRun>(new AggregatorRun{std::move(workload.machine), planned.plan.plan(),
-                                                          std::move(trainer),
-                                                          SyntheticData(graph, training_options().seed)});
-}
 
 inline std::size_t transfers_of(const Plan& plan) {
   return static_cast<std::size_t>(
@@ -67,33 +37,33 @@ inline std::size_t transfers_of(const Plan& plan) {
 
 inline nlohmann::json aggregator_row(const std::string& model, std::int64_t batch, const std::string& slow,
                                      const std::string& planner, int rounds) {
-  std::vector<std::unique_ptr<AggregatorRun>> runs;
+  std::vector<AggregatorRun> runs;
   for (const char* aggregate : {"+aggregate=off", "+aggregate=on"})
-    runs.push_back(start_run({{"model", model},
-                              {"batch", batch},
-                              {"sequence", nullptr},
-                              {"threads", std::thread::hardware_concurrency()},
-                              {"fast", "30%"},
-                              {"slow", slow},
-                              {"planner", planner + aggregate}}));
+    runs.push_back({start_run({{"model", model},
+                               {"batch", batch},
+                               {"sequence", nullptr},
+                               {"threads", std::thread::hardware_concurrency()},
+                               {"fast", "30%"},
+                               {"slow", slow},
+                               {"planner", planner + aggregate}})});
   for (int i = 0; i < rounds + 2; ++i) {
-    for (auto& run : runs) run->step();
+    for (AggregatorRun& run : runs) run.step();
     if (i == 1)
-      for (auto& run : runs) run->seconds.clear(), run->rates.clear();
+      for (AggregatorRun& run : runs) run.forget();
   }
   std::vector<double> gains;
-  for (std::size_t i = 0; i < runs[0]->seconds.size(); ++i)
-    gains.push_back(runs[0]->seconds[i] / runs[1]->seconds[i]);
+  for (std::size_t i = 0; i < runs[0].run->seconds.size(); ++i)
+    gains.push_back(runs[0].run->seconds[i] / runs[1].run->seconds[i]);
   nlohmann::json row{{"model", model},     {"batch", batch},        {"slow", slow},
                      {"planner", planner}, {"gain", median(gains)}, {"spread", spread(gains)}};
   std::string line =
       fmt::format("| {} {} | {} | {} |", model, batch, slow.substr(0, slow.find(':')), planner);
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const AggregatorRun& run = *runs[i];
-    row[i == 0 ? "off" : "on"] = {
-        {"transfers", transfers_of(run.plan)}, {"seconds", median(run.seconds)}, {"rate", median(run.rates)}};
-    line += fmt::format(" {} | {:.2f} GB/s | {:.3f} s |", transfers_of(run.plan), median(run.rates) / 1e9,
-                        median(run.seconds));
+    const AggregatorRun& run = runs[i];
+    const double step = median(run.run->seconds);
+    const std::size_t transfers = transfers_of(run.run->plan);
+    row[i == 0 ? "off" : "on"] = {{"transfers", transfers}, {"seconds", step}, {"rate", median(run.rates)}};
+    line += fmt::format(" {} | {:.2f} GB/s | {:.3f} s |", transfers, median(run.rates) / 1e9, step);
   }
   print_line(line + fmt::format(" {:.3f} ({:.3f} to {:.3f}) |", median(gains), quantile(gains, 0),
                                 quantile(gains, 1)));

@@ -19,6 +19,7 @@
 //   table3    steps for profiling and trial
 //   planning  seconds to plan 10,000 kernels
 //   executed-numa, executed-optane  figure10 carried out; wants a quiet computer
+//   where     where executed steps lose what was not predicted
 //   executed11  figure11 carried out
 //   executed-autotm  AutoTM's plans beside Sentinel's, carried out, and how far predictions are off (001 Fig.
 //   11)
@@ -29,6 +30,7 @@
 #include "sentinel_losses.hpp"
 #include "sentinel_memory.hpp"
 #include "sentinel_traffic.hpp"
+#include "sentinel_where.hpp"
 
 namespace terrace::bench {
 namespace {
@@ -58,6 +60,7 @@ std::vector<Section> sections(const std::string& program) {
           {"planning", planning},
           {"executed-numa", [program](bool quick) { return executed(program, kNuma, quick); }},
           {"executed-optane", [program](bool quick) { return executed(program, kOptane, quick); }},
+          {"where", executed_where},
           {"executed11", [program](bool quick) { return executed11(program, quick); }},
           {"executed-autotm", [program](bool quick) { return executed_autotm(program, quick); }}};
 }

@@ -10,6 +10,7 @@
 #include "base/replace_file.hpp"
 #include "cli/command.hpp"
 #include "cli/deadline.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/json_file.hpp"
 #include "cli/plan_report.hpp"
 #include "terrace/record.hpp"
@@ -30,8 +31,28 @@ struct Made {
   std::vector<Bytes> budget;
   PlanRow row;
 
+  bool interrupted = false;  ///< the plan is the best until then
+
   const Planned& planned() const { return *row.planned; }
 };
+
+/// Plans. An interrupt ends a planner that learns with its best plan so far; all others it ends as always.
+PlanRow plan_until_interrupted(const Made& made, const std::string& planner, double seconds,
+                               ProgressLine& line, bool& interrupted) {
+  const Deadline deadline(seconds);
+  if (!learns(planner))
+    return plan_row(made.workload, made.profile, made.budget, planner, deadline.token(), shown_on(line));
+  const Interrupt interrupt;
+  std::stop_source stop;
+  const std::stop_callback over(deadline.token(), [&] { stop.request_stop(); });
+  const auto report = [&](const std::string& words) {
+    line.show(words);
+    if (interrupt.requested()) stop.request_stop();
+  };
+  PlanRow row = plan_row(made.workload, made.profile, made.budget, planner, stop.get_token(), report);
+  interrupted = interrupt.requested();
+  return row;
+}
 
 Made make(const PlanningRequest& request, ProgressLine& line) {
   line.show(fmt::format("building the graph of {}", request.model));
@@ -44,10 +65,10 @@ Made make(const PlanningRequest& request, ProgressLine& line) {
   const std::string planner =
       request.planner.empty() ? std::string(planners().front().name) : request.planner;
   line.show(fmt::format("planning {} kernels with {}", workload.graph().kernels.size(), planner));
-  const Deadline deadline(request.planner_seconds);
-  PlanRow row = plan_row(workload, profile, budget, planner, deadline.token());
-  if (!row.planned) throw BadInput(row.reason);
-  return {std::move(workload), std::move(profile), budget, std::move(row)};
+  Made made{std::move(workload), std::move(profile), budget, {}};
+  made.row = plan_until_interrupted(made, planner, request.planner_seconds, line, made.interrupted);
+  if (!made.row.planned) throw BadInput(made.row.reason);
+  return made;
 }
 
 /// All that is needed to look at the plan again.
@@ -115,6 +136,7 @@ void run_plan(const PlanningRequest& request) {
   if (json) json->write(to_json(request, made.workload, made.row));
   if (request.print) fmt::print("{}", to_text(plan, made.workload.graph(), made.workload.machine));
   if (!json && !request.print) print_summary(request, made);
+  if (made.interrupted) throw Interrupted();
 }
 
 }  // namespace

@@ -49,11 +49,16 @@ PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& pla
 }
 
 PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                 const std::string& planner, const std::stop_token& stop) {
+                 const std::string& planner, const std::stop_token& stop, const ProgressSink& progress) {
   PlanRow row = refused_row(workload, budget[0], planner, {});
   row.fast_only = KernelClock(workload.graph(), workload.machine, profile).fast_step();
   row.slow_only = slow_only(workload, profile);
-  auto planned = plan_of(workload, profile, budget, planner_named(planner, stop));
+  const PlanFunction named = planner_named(planner, stop);
+  auto planned = plan_of(workload, profile, budget, [&](const PlanRequest& request) {
+    PlanRequest told = request;
+    told.progress = progress;
+    return named(told);
+  });
   if (planned) {
     row.planned = *std::move(planned);
     row.variants = variants_run(workload.graph(), row.planned->plan.plan());

@@ -33,7 +33,8 @@ PlanRow refused_row(const Workload& workload, Bytes fast, const std::string& pla
                     const std::string& reason);
 /// Plans; a failure is kept as the row's reason.
 PlanRow plan_row(const Workload& workload, const Profile& profile, const std::vector<Bytes>& budget,
-                 const std::string& planner, const std::stop_token& stop = {});
+                 const std::string& planner, const std::stop_token& stop = {},
+                 const ProgressSink& progress = no_progress);
 
 /// `dram>file`: a link as results name it.
 std::string link_name(const Machine& machine, TierId from, TierId to);

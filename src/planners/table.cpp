@@ -58,7 +58,7 @@ constexpr PlannerInfo kPlanners[] = {
     {"autotm-static", "AutoTM's integer program; every tensor stays in one tier", plan_autotm_static,
      kAutoTm},
     {"deeptm", "DeepTM: an agent learns in the simulator where each tensor goes", plan_deeptm,
-     "by weights hotter copies reward beta episodes seconds"},
+     "by weights hotter copies reward beta episodes refine seconds"},
     {"heat",
      "DeepTM's heat: tensors that are used soon and often, are small and short-lived stay in fast memory",
      plan_heat, "by weights hotter copies"},

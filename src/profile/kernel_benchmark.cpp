@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "profile/kernel_benchmark.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "base/check.hpp"
 #include "base/clock.hpp"
+#include "base/last_cache.hpp"
 #include "graph/operand_tensors.hpp"
 #include "math/random.hpp"
 #include "math/team.hpp"
@@ -17,8 +16,6 @@
 
 namespace terrace {
 namespace {
-
-using namespace literals;
 
 /// What kernels' vectors like best, and one cache line.
 constexpr Bytes kAlignment{64};
@@ -159,14 +156,7 @@ std::vector<Bytes> benchmark_bytes(const Graph& graph, const Kernel& kernel, std
   return Layout(graph, kernel, tiers).bytes();
 }
 
-Bytes flush_bytes() {
-  long last = 0;
-  for (const int level : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL4_CACHE_SIZE}) {
-    last = std::max(last, sysconf(level));
-  }
-  // Where the system does not say, more than most have.
-  return last > 0 ? 2 * Bytes{static_cast<std::uint64_t>(last)} : 64_MiB;
-}
+Bytes flush_bytes() { return 2 * last_cache(); }
 
 KernelBenchmark::KernelBenchmark(const Backend& backend, std::unique_ptr<Tier> memory)
     : backend_(&backend), numbers_(draw_numbers()) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/prepared_cache.hpp"
+#include "cli/running_program.hpp"
 #include "terrace/machine_file.hpp"
 #include "terrace/plan_file.hpp"
 #include "terrace/record.hpp"
@@ -79,6 +80,18 @@ TEST_F(PlanCommand, SaysWhatAProgramProvedOfItsPlan) {
   EXPECT_FALSE(json_of("plan " + kPlanned + "--fast 70% --planner lru").contains("remark"));
   const std::string best = json_of("plan " + kPlanned + "--fast 70%").at("remark");
   EXPECT_TRUE(best.starts_with("the fastest of ")) << best;
+}
+
+TEST_F(PlanCommand, AnInterruptKeepsTheBestPlanOfAPlannerThatLearns) {
+  test::RunningProgram program(
+      {"plan", "mlp", "--batch", "512", "--optimizer", "sgd", "--machine", "optane-deeptm", "--fast", "40%",
+       "--planner", "deeptm+episodes=1000000000", "-o", (work() / "plan.json").string()},
+      work() / "out", test::RunningProgram::Listener::terminal);
+  ASSERT_TRUE(program.wait_for("best step")) << program.said();
+  program.send(SIGINT);
+  EXPECT_EQ(program.wait(), 130);
+  EXPECT_NE(tree_.read("work/out").find("stopped before it ended"), std::string::npos);
+  EXPECT_EQ(run("verify plan.json").code, 0);
 }
 
 TEST_F(PlanCommand, WritesThePlanAndPrintsIt) {

@@ -190,6 +190,29 @@ TEST(DeepTm, FindsTheBestOfAllDecisionsInTinyGraphs) {
   EXPECT_GT(choices, 2);
 }
 
+/// Without learning, changes of single decisions alone find most of what there is to find.
+TEST(DeepTm, ImprovesTheBestEpisodeByChangingSingleDecisions) {
+  int compared = 0, improved = 0, met = 0;
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    const TinyCase given(seed);
+    const PlanRequest request = given.request();
+    const deeptm::Environment environment(request, {});
+    EveryDecision every(environment);
+    const Seconds best = every.best();
+    if (best == Seconds::max() || every.leaves() > 256 || every.leaves() < 2) continue;
+    deeptm::Training plain(environment, {.episodes = 3, .refine = 0, .seed = 1});
+    deeptm::Training refined(environment, {.episodes = 3, .refine = 400, .seed = 1});
+    plain.run();
+    refined.run();
+    ++compared;
+    EXPECT_LE(refined.step(), plain.step());
+    improved += refined.step() < plain.step() ? 1 : 0;
+    met += refined.step().count() <= best.count() * (1 + 1e-9) ? 1 : 0;
+  }
+  EXPECT_GT(improved, 0);
+  EXPECT_GE(met * 10, compared * 9) << met << " of " << compared;
+}
+
 /// The oracle of the bounds moves tensors at any time, between memory and a disk.
 TEST(DeepTm, MeetsTheOracleThatMovesAtAnyTime) {
   int compared = 0, met = 0;

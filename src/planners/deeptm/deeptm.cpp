@@ -42,8 +42,9 @@ Result<Plan> plan_deeptm(const PlanRequest& request) {
                           [&](Bytes capacity) { return training.draft(capacity); });
   if (plan)
     plan->remark =
-        fmt::format("the best of {} episodes, found in number {}{}", training.episodes(),
-                    training.found_at() + 1, known != nullptr ? ", with an agent trained before" : "");
+        fmt::format("the best of {} episodes, found in number {}{}{}", training.episodes(),
+                    training.found_at() + 1, known != nullptr ? ", with an agent trained before" : "",
+                    request.stop.stop_requested() ? ", stopped before it ended" : "");
   return plan;
 }
 

@@ -36,6 +36,8 @@ Result<void> parse_option(std::string_view name, std::string_view value, Options
   if (name == "episodes" &&
       (!parse_number(value, options.training.episodes) || options.training.episodes == 0))
     return wrong_option(name, "a number such as 200", value);
+  if (name == "refine" && !parse_number(value, options.training.refine.emplace()))
+    return wrong_option(name, "a number such as 200", value);
   double seconds = 0;
   if (name == "seconds" && (!parse_number(value, seconds) || seconds < 0))
     return wrong_option(name, "a number of seconds such as 10", value);

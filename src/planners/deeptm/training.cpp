@@ -26,6 +26,13 @@ constexpr double kContinuedGreedy = 0.6;
 constexpr double kRepeat = 0.8;
 /// Training ends after this share of all episodes without a better one, once all actions are greedy.
 constexpr double kPatience = 0.15;
+/// Then few decisions of the best episode are changed at a time, in so many times the episodes of learning
+/// unless that takes more work than learning may. That ends after a share of them without a better one, and
+/// where every single change was tried several times.
+constexpr std::uint32_t kRefining = 5;
+constexpr double kRefiningPatience = 0.25, kRefiningTries = 4;
+/// One to this many decisions are changed in an episode on average.
+constexpr std::uint64_t kMostChanges = 4;
 /// How often heat is tried with less memory until its plan is packed into fast memory.
 constexpr int kHeatAttempts = 8;
 /// The fixed reward of Table II.
@@ -85,9 +92,35 @@ void Training::run() {
     const double greedy = std::min(1.0, first + (1 - first) * episode_ / ramp);
     run_episode(Policy::learned, greedy);
     if (greedy >= 1 && episode_ - found_at_ > patience && episode_ > ramp + patience) break;
-    environment_.request().progress(fmt::format(
-        "learning where tensors go, episode {}/{}, best step {:.4f} s", episode_, most, best_step_.count()));
+    report("learning where tensors go", most);
   }
+  refine();
+}
+
+/// How many episodes change few decisions of the best.
+std::uint32_t Training::most_refining() const {
+  if (rules_.refine) return *rules_.refine;
+  const std::uint64_t decisions = std::max<std::size_t>(environment_.decisions().size(), 1);
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(std::uint64_t{kRefining} * most_episodes(),
+                              std::max<std::uint64_t>(kWork / decisions, kLeastEpisodes)));
+}
+
+/// Repeats the best episode with few other decisions, so that what learning left out is found one by one.
+void Training::refine() {
+  const std::uint32_t first = episode_, most = first + most_refining();
+  const double patience = std::min(kRefiningPatience * (most - first),
+                                   kRefiningTries * static_cast<double>(environment_.decisions().size()));
+  while (episode_ < most && episode_ - std::max(found_at_, first) <= patience && !is_stopped()) {
+    changes_ = 1 + random_.below(kMostChanges);
+    run_episode(Policy::refine, 0);
+    report("changing single decisions", most);
+  }
+}
+
+void Training::report(std::string_view what, std::uint32_t most) const {
+  environment_.request().progress(
+      fmt::format("{}, episode {}/{}, best step {:.4f} s", what, episode_, most, best_step_.count()));
 }
 
 std::uint32_t Training::choose(const Rollout& rollout, Policy policy, double greedy) {
@@ -98,6 +131,7 @@ std::uint32_t Training::choose(const Rollout& rollout, Policy policy, double gre
     const std::uint8_t known = earlier_[rollout.position()];
     return known == kNotAsked ? by_heat(rollout).index : known;
   }
+  if (policy == Policy::refine) return changed(rollout);
   constexpr std::uint64_t kFine = 1 << 20;
   const bool is_greedy = random_.below(kFine) < static_cast<std::uint64_t>(greedy * kFine);
   if (is_greedy) return agent_.best(state_);
@@ -105,6 +139,17 @@ std::uint32_t Training::choose(const Rollout& rollout, Policy policy, double gre
   const bool repeats =
       known != kNotAsked && random_.below(kFine) < static_cast<std::uint64_t>(kRepeat * kFine);
   return repeats ? known : static_cast<std::uint32_t>(random_.below(agent_.actions()));
+}
+
+/// What the best episode did, or now and then something else: what the agent thinks best, where that is
+/// something else.
+std::uint32_t Training::changed(const Rollout& rollout) {
+  const std::uint8_t known = best_[rollout.position()];
+  const std::uint32_t usual = known == kNotAsked ? by_cost(rollout).index : known;
+  if (random_.below(environment_.decisions().size()) >= changes_) return usual;
+  const std::uint32_t learned = agent_.best(state_);
+  if (learned != usual) return learned;
+  return static_cast<std::uint32_t>((usual + 1 + random_.below(agent_.actions() - 1)) % agent_.actions());
 }
 
 void Training::run_episode(Policy policy, double greedy) {

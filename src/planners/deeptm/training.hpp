@@ -7,10 +7,12 @@
 // The first episode follows heat alone, so that there is a plan from the start and no result is worse than
 // the planner `heat`. Two more bring what is used when it is used and let heat say what
 // leaves: one always, one where that costs less at once. Then greedy actions become more and more frequent,
-// as in 004 Table II. All limits are counts of work, so that the same request gives the same plan.
+// as in 004 Table II. At last single decisions of the best episode are changed, which 004 does not do. All
+// limits are counts of work, so that the same request gives the same plan.
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "planners/deeptm/agent.hpp"
@@ -19,8 +21,9 @@
 namespace terrace::deeptm {
 
 struct TrainingRules {
-  std::uint32_t episodes = 0;  ///< 0: as many as the graph's size allows
-  double beta = 1;             ///< how much time counts beside the price of fast memory (004 eq. 13)
+  std::uint32_t episodes = 0;  ///< in which the agent learns; 0: as many as the graph's size allows
+  std::optional<std::uint32_t> refine = {};  ///< episodes that change single decisions of the best, likewise
+  double beta = 1;  ///< how much time counts beside the price of fast memory (004 eq. 13)
   std::uint64_t seed = 0;
   Learning learning = {};
 };
@@ -49,12 +52,16 @@ class Training {
   std::uint32_t found_at() const { return found_at_; }
 
  private:
-  enum class Policy { heat, demand, cost, repeat, learned };
+  enum class Policy { heat, demand, cost, repeat, learned, refine };
   void run_episode(Policy policy, double greedy);
   std::uint32_t choose(const Rollout& rollout, Policy policy, double greedy);
   double judge(const Rollout& rollout, const Actions& actions);
   double score(Seconds step, Bytes fast) const;
   std::uint32_t most_episodes() const;
+  std::uint32_t most_refining() const;
+  void refine();
+  std::uint32_t changed(const Rollout& rollout);
+  void report(std::string_view what, std::uint32_t most) const;
   bool is_stopped() const { return environment_.request().stop.stop_requested(); }
 
   const Environment& environment_;
@@ -68,6 +75,7 @@ class Training {
   Bytes best_capacity_;  ///< with which the best episode was made
   Seconds best_step_{0}, slowest_{0}, fastest_{0};
   std::uint32_t episode_ = 0, found_at_ = 0;
+  std::uint64_t changes_ = 0;  ///< of the best episode's decisions that the next is expected to change
   std::vector<float> state_, after_;
 };
 

@@ -12,11 +12,10 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/last_cache.hpp"
 
 namespace terrace {
 namespace {
-
-using namespace literals;
 
 std::size_t page() {
   static const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -25,13 +24,6 @@ std::size_t page() {
 
 /// One instruction can touch this many pages: a gather of sixteen elements, each across a border, and more.
 constexpr std::size_t kPagesOfOneInstruction = 64;
-
-Bytes last_cache() {
-  for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
-    if (const long size = sysconf(level); size > 0) return {static_cast<std::uint64_t>(size)};
-  }
-  return 32_MiB;
-}
 
 }  // namespace
 
