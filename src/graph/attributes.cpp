@@ -9,8 +9,10 @@ namespace {
 
 template <class List>
 auto first_from(List& sorted, std::string_view name) {
-  return std::lower_bound(sorted.begin(), sorted.end(), name,
-                          [](const Attribute& one, std::string_view other) { return one.name < other; });
+  // Clang 14 does not find the operator < of strings in a template behind precompiled headers.
+  return std::lower_bound(
+      sorted.begin(), sorted.end(), name,
+      [](const Attribute& one, std::string_view other) { return one.name.compare(other) < 0; });
 }
 
 }  // namespace

@@ -38,7 +38,8 @@ TEST_F(TrainOnChangingLengths, GivesTheSameBitsAndTellsItsBuckets) {
 
 TEST_F(TrainOnChangingLengths, SplitsKernelsThatDoNotFit) {
   tree_.write("work/lengths", "2\n5\n");
-  const Json json = json_of(kTrained + "--lengths lengths --steps 2 --fast 40MiB --same-bits");
+  const Json json =
+      json_of(kTrained + "--lengths lengths --steps 2 --fast 40MiB --same-bits --planner prefetch");
   EXPECT_EQ(json.at("same_bits"), true);
   EXPECT_GT(json.at("split_kernels"), 0);
   for (const Json& bucket : json.at("buckets")) EXPECT_GT(bucket.at("split_kernels"), 0);

@@ -16,7 +16,7 @@ terrace::Graph deep_network() {
   terrace::Net net("deep");
   terrace::Value x = net.input("x", {kBatch, 128});
   const terrace::Value label = net.input("label", {kBatch}, terrace::DataType::i32);
-  for (int i = 0; i < 24; ++i) x = net.relu(net.linear("fc" + std::to_string(i), x, 128));
+  for (int i = 0; i < 16; ++i) x = net.relu(net.linear("fc" + std::to_string(i), x, 128));
   net.train(net.cross_entropy(net.linear("last", x, 10), label), {});
   return std::move(net).finish();
 }
