@@ -49,8 +49,8 @@ TEST_P(SearchBudget, IsKeptWhileAnIndexIsOpenedAndSearchedOnADisk) {
   GTEST_SKIP() << "allocations are counted in builds without sanitizers";
 #endif
   const TemporaryFolder folder;
-  const std::size_t count = 6'000, dimension = 96;
-  const Bytes budget = 2_MiB;
+  const std::size_t count = 12'000, dimension = 96;
+  const Bytes budget = 4_MiB;
   const BuildOptions options = budgeted(budget, GetParam());
   Index::build(generate(mixture(count, dimension)), options).value().save(folder.path() / "index").value();
   const Vectors queries = generate(mixture(50, dimension), 1);
@@ -63,7 +63,7 @@ TEST_P(SearchBudget, IsKeptWhileAnIndexIsOpenedAndSearchedOnADisk) {
   EXPECT_LE(peak.get() + options.cache.count, with_a_percent(budget));
   EXPECT_GE(peak.get() + options.cache.count, (budget - budget / 20).count) << "the budget is used";
 }
-INSTANTIATE_TEST_SUITE_P(OfCodes, SearchBudget, testing::Values(0U, 24U));
+INSTANTIATE_TEST_SUITE_P(OfCodes, SearchBudget, testing::Values(0U, 48U));
 
 }  // namespace
 }  // namespace terrace::ann
