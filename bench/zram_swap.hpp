@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ZramSwap is compressed memory that the system swaps to while it is in scope. It needs root and a kernel with
-// zram. What it takes is charged to no control group: used() says how much that was.
+// A ZramSwap is compressed memory that the system swaps to while it is in scope. It needs root and a kernel
+// with zram. What it takes is charged to no control group: used() says how much that was.
 #pragma once
 
 #include <sys/swap.h>

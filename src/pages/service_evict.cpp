@@ -122,7 +122,8 @@ bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
   for (std::size_t tries = 0; batch.count < parts_of_batch_ && tries < 4 * parts_of_batch_; ++tries) {
     const Pager::Step step = pager_->lift(batch);
     if (step == Pager::Step::none) break;
-    // An event that has not been read yet holds up every part: that says nothing about whether they can leave.
+    // An event that has not been read yet holds up every part: that says nothing about whether they can
+    // leave.
     if (step != Pager::Step::again) fruitless_ = step == Pager::Step::done ? 0 : fruitless_ + 1;
     const Stuck stuck = pager_->take_stuck();
     if (stuck.pages != 0 && forked_) {

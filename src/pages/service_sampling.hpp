@@ -34,10 +34,10 @@ struct Service::Sampling {
   std::vector<std::uint64_t> absent;   ///< pages of samples that were on a slower tier then, in order
   unsigned scans_done = 0;
   unsigned pages = 0, pages_here = 0;  ///< of the parts that this scan asks: all, and those in fast memory
-  bool armed = false;              ///< samples of a scan are out
-  std::uint64_t next_ns = 0;       ///< when to go on
-  std::uint64_t next_scan_ns = 0;  ///< when the scan after this one begins
-  std::uint64_t arming_ns = 0;  ///< what it took to take this scan's samples out
+  bool armed = false;                  ///< samples of a scan are out
+  std::uint64_t next_ns = 0;           ///< when to go on
+  std::uint64_t next_scan_ns = 0;      ///< when the scan after this one begins
+  std::uint64_t arming_ns = 0;         ///< what it took to take this scan's samples out
 };
 
 }  // namespace terrace::pages
