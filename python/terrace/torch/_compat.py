@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between versions of PyTorch, and nothing else. Tested with 1.13, 2.6 and 2.14 (scripts/suite-check)."""
+"""What differs between versions of PyTorch, and nothing else. Tested with 1.13, tried with 2.6 and 2.14 (scripts/suite-check)."""
 import contextlib
 import inspect
 
