@@ -491,7 +491,7 @@ class Refusals(unittest.TestCase):
                 twins.fitted(x)
             thread = threading.Thread(target=then, daemon=True)
             thread.start()
-            thread.join(10)
+            thread.join(60)
             self.assertFalse(thread.is_alive(), "it waits for ever")
 
     def test_removed(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between versions of PyTorch, and nothing else. Tested with 1.13, 2.6 and 2.14 (scripts/suite-check)."""
+"""What differs between versions of PyTorch, and nothing else. Tested with 1.13, tried with 2.6 and 2.14 (scripts/suite-check)."""
 import contextlib
 import inspect
 
@@ -107,7 +107,16 @@ def _without_modes():
     return _disable_current_modes()
 
 
-_LATER_RESULTS = {"aten::mkldnn_rnn_layer": _mkldnn_rnn_layer}
+def _batch_norm(image, weight, *rest):
+    """With an image of another type than the weight's, PyTorch predicts statistics of the image's type and makes such of the
+    weight's."""
+    output, *statistics = torch.ops.aten.native_batch_norm.default(image, weight, *rest)
+    if weight is not None and weight.dtype != image.dtype:
+        statistics = [each.new_empty(each.shape, dtype=weight.dtype) for each in statistics]
+    return (output, *statistics)
+
+
+_LATER_RESULTS = {"aten::mkldnn_rnn_layer": _mkldnn_rnn_layer, "aten::native_batch_norm": _batch_norm}
 _RESULTS = {
     "aten::convolution_backward": _convolution_backward,
     "aten::native_batch_norm_backward": _batch_norm_backward,
