@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tier that tier 0 has no links with is reached by hops: where the tier between is too small, every
-// planner's plan goes on to the one behind it, is proven safe, computes what the graph does, and is not
-// faster than its bound.
+// A tier that tier 0 has no links with is reached by hops, and what has to cross its links is part of the
+// bound. That plans by hops keep every bit is for tests/queues/hops_test.cpp.
 #include "migration/hops.hpp"
 
 #include <gtest/gtest.h>
