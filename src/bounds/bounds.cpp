@@ -220,6 +220,62 @@ void add_prices(const PlanRequest& request, const KernelClock& clock, Bound& bou
   bound.moving = std::max({bound.moving, bound.step, Seconds{once.bound()}});
 }
 
+/// Bytes of what outlives the step: all of it, what kernels read before they write it, and what they write.
+struct Lasting {
+  double all = 0, read = 0, written = 0;
+
+  explicit Lasting(const Graph& graph) {
+    const StepUses uses(graph);
+    std::vector<bool> is_written(graph.tensors.size());
+    for (std::uint32_t k = 0; k < uses.kernels(); ++k) {
+      for (const Use& use : uses.of(k))
+        is_written[use.tensor.index] = is_written[use.tensor.index] || use.writes;
+    }
+    for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+      if (!graph.tensors[i].persistent) continue;
+      const auto bytes = static_cast<double>(graph.tensors[i].bytes.count);
+      all += bytes;
+      if (uses.first({i}) != kNever && uses.first({i}) < uses.kernels() && uses.first_reads({i}))
+        read += bytes;
+      if (is_written[i]) written += bytes;
+    }
+  }
+};
+
+/// The rate of all links that begin, or end, in a tier.
+double rate_of(const Machine& machine, TierId tier, bool out) {
+  double rate = 0;
+  for (const Link& link : machine.links) {
+    if ((out ? link.from : link.to) != tier) continue;
+    double fastest = 0;
+    for (const SizedRate& sized : link.rates) fastest = std::max(fastest, sized.rate.value);
+    rate += fastest;
+  }
+  return rate;
+}
+
+/// What outlives the step and fits in no other tier is, when the step starts and when it ends, in one that no
+/// kernel can use, such as a disk behind the host's memory: what kernels read of it crosses the links out of
+/// there, what they change the links back, whatever lies between that tier and tier 0.
+void add_unreached_tiers(const PlanRequest& request, Bound& bound) {
+  const Lasting lasting(request.graph);
+  for (std::uint32_t tier = 1; tier < request.machine.tiers.size(); ++tier) {
+    if (request.machine.is_reached({tier})) continue;
+    double there = lasting.all;
+    for (std::uint32_t other = 0; other < request.machine.tiers.size(); ++other) {
+      if (other != tier) there -= static_cast<double>(request.budget[other].count);
+    }
+    for (const bool out : {true, false}) {
+      const double idle = lasting.all - (out ? lasting.read : lasting.written);
+      const double rate = rate_of(request.machine, {tier}, out);
+      if (there <= idle || rate == 0) continue;
+      const Seconds busy{(there - idle) / rate};
+      bound.step = std::max(bound.step, busy);
+      bound.moving = std::max(bound.moving, busy);
+    }
+  }
+}
+
 /// The longest chain of kernels each of which reads what the one before it makes. A second run of a kernel
 /// starts no earlier than its first could, so recomputation shortens no chain.
 Seconds longest_chain(const Graph& graph, const KernelClock& clock) {
@@ -252,6 +308,7 @@ Bound step_bound(const PlanRequest& request) {
   Bound bound{compute, compute, compute, Seconds{0}};
   add_views(request, clock, bound);
   add_prices(request, clock, bound);
+  add_unreached_tiers(request, bound);
   return bound;
 }
 

@@ -12,6 +12,9 @@ constexpr TierId kDevice{0}, kHost{1};
 constexpr Seconds kCopyOverhead{10e-6};
 /// cudaMalloc aligns to this.
 constexpr Bytes kDeviceGranularity{256};
+/// Direct reads and writes of a disk work on such blocks, and each takes about this long on top.
+constexpr Bytes kDiskGranularity{4096};
+constexpr Seconds kDiskOverhead{100e-6};
 
 /// Kernels can use only the device's memory.
 std::vector<MachineTier> tiers(Bytes device, double device_rate, Bytes host, double host_rate) {
@@ -90,12 +93,33 @@ Machine h200() {
   return machine;
 }
 
+/// A disk that only the host reaches: the device's bytes go there by way of pinned memory.
+Machine h200_disk() {
+  constexpr TierId kDisk{2};
+  Machine machine = h200();
+  machine.source +=
+      " Disk: direct reads at 3.1 GB/s and writes at 1.8, measured on the same computer; 1 TB is assumed.";
+  MachineTier disk;
+  disk.name = "disk";
+  disk.capacity = 1000_GB;
+  disk.addressable = false;
+  disk.read = gb_per_second(3.1);
+  disk.write = gb_per_second(1.8);
+  disk.latency = Seconds{100e-6};
+  disk.granularity = kDiskGranularity;
+  machine.tiers.push_back(std::move(disk));
+  machine.links.push_back({kHost, kDisk, rates_with_overhead(gb_per_second(1.8), kDiskOverhead)});
+  machine.links.push_back({kDisk, kHost, rates_with_overhead(gb_per_second(3.1), kDiskOverhead)});
+  return machine;
+}
+
 }  // namespace
 
 std::vector<Preset> gpu() {
   return {{"v100-pcie3", "V100 with 16 GB over PCIe 3.0 to a host of 128 GB (Sentinel)", v100},
           {"rtx2080ti", "RTX 2080 Ti with 11 GB over PCIe 3.0 to a host of 64 GB (AutoTM)", rtx2080ti},
-          {"h200-pcie5", "H200 with 139 GiB over PCIe 5.0 to a host of 125 GB (measured)", h200}};
+          {"h200-pcie5", "H200 with 139 GiB over PCIe 5.0 to a host of 125 GB (measured)", h200},
+          {"h200-pcie5-disk", "the same with a disk of 1 TB behind the host's memory", h200_disk}};
 }
 
 }  // namespace terrace::presets

@@ -8,6 +8,7 @@
 #include "base/check.hpp"
 #include "base/similar.hpp"
 #include "migration/aggregate.hpp"
+#include "migration/hops.hpp"
 #include "migration/variant_choice.hpp"
 #include "planners/autotm/autotm.hpp"
 #include "planners/baselines/active_list.hpp"
@@ -71,6 +72,9 @@ constexpr PlannerInfo kPlanners[] = {
     {"vdnn",
      "evicts the inputs of convolutions after the forward pass and prefetches them for the backward pass",
      plan_vdnn},
+    {"l2l",
+     "keeps one layer at a time in fast memory: all it uses comes when it begins and leaves when it is over",
+     plan_l2l},
     {"ca-lmp", "CachedArrays: operands are brought to fast memory, dead tensors are freed at once",
      plan_cached_arrays_lmp},
     {"ca-lm", "CachedArrays: outputs are brought to fast memory, dead tensors are freed at once",
@@ -203,7 +207,7 @@ Result<Plan> make_plan_by(const std::function<Result<Plan>(const PlanRequest&)>&
                              readable(least.bytes - request.budget[0]))};
   }
   const auto made = [&](const VariantChoice& variants) {
-    auto plan = make(variants.request());
+    auto plan = plan_by_hops(variants.request(), make);
     if (plan) variants.restore(*plan);
     return plan;
   };

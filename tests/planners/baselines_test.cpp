@@ -116,6 +116,19 @@ TEST(Vdnn, NamesTheBytesMissing) {
   EXPECT_NE(plan.error().message.find("are missing"), std::string::npos) << plan.error().message;
 }
 
+TEST(L2l, HoldsOneLayerAtATimeWhateverFits) {
+  const Planned step(rig_chain(8), rig_machine(kFastLink, false));
+  const auto plan = make_plan("l2l", step.request(64 * kMega));
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  // A layer of the backward pass has three tensors of a megabyte; x is there from the start.
+  EXPECT_LE(plan->budget[0].count, 5 * kMega);
+  Names between;  // what one layer makes and a later one than the next reads
+  for (int i = 1; i <= 6; ++i) between.insert("a" + std::to_string(i));
+  const Names out = copied(step, *plan, {0});
+  for (const std::string& name : between) EXPECT_EQ(out.count(name), 1U) << name;
+  EXPECT_GT(plan->prediction.exposed.count(), 0) << "a layer waits for what it uses";
+}
+
 TEST(Capuchin, SwapsUnseenWhereTheLinkIsFast) {
   const Planned step(rig_chain(8), rig_machine(kFastLink, false));
   const auto plan = make_plan("capuchin", step.request(6 * kMega));

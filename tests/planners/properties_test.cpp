@@ -129,6 +129,7 @@ TEST_P(EveryPlanner, MakesTheSamePlanAgain) {
 }
 
 TEST_P(EveryPlanner, MovesNothingWhereEverythingFits) {
+  if (GetParam().name == "l2l") GTEST_SKIP() << "it holds one layer at a time, whatever fits";
   Case given(7, GetParam().name);
   for (MachineTier& tier : given.machine.tiers) tier.addressable = true;
   given.profile = estimate(given.graph, given.machine);

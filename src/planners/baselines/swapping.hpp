@@ -19,5 +19,8 @@ Result<Plan> plan_capuchin(const PlanRequest& request);
 /// complete and how far ahead fetches start; its fitness is the simulated time. The option `generations`
 /// bounds the search; 0 takes the best individual of the first population.
 Result<Plan> plan_swap_advisor(const PlanRequest& request);
+/// L2L: fast memory holds one layer at a time. Its weights, states and activations come when it begins, which
+/// waits for them, and leave when it is over, whatever there is room for.
+Result<Plan> plan_l2l(const PlanRequest& request);
 
 }  // namespace terrace
