@@ -371,7 +371,7 @@ Request request_of(int argc, char** argv) {
   Request request;
   read_options(argc, argv, request,
                {{"--planner NAME", [&](const std::string& name) { request.planner = name; }},
-               {"--seeds N", [&](const std::string& seeds) { request.seeds = std::stoull(seeds); }},
+                {"--seeds N", [&](const std::string& seeds) { request.seeds = std::stoull(seeds); }},
                 {"--batch N", [&](const std::string& batch) { request.batches = {std::stoll(batch)}; }}});
   if (request.batches.empty()) request.batches = {128, 512};
   if (request.quick) request.batches.resize(1);
