@@ -3,6 +3,7 @@
 // opens what was built before and answers `COUNT` with the times of so many queries.
 #pragma once
 
+#include <array>
 #include <iostream>
 #include <memory>
 #include <numeric>
@@ -213,14 +214,18 @@ class Contest {
         process_((drop_all_cached(kind_path_setting[1]), command(data, kind_path_setting)), {}) {
     if (process_.read_line() != "ready") throw std::runtime_error(name_ + " does not start");
   }
-  /// A few at a time: one that is killed on the way is judged by what it answered before.
-  void run(std::size_t queries) {
+  /// A few at a time: one that is killed on the way is judged by what it answered before. Returns false where
+  /// it took so long that it is not asked again.
+  bool run(std::size_t queries) {
+    const auto began = Timer::now();
     for (std::size_t asked = 0; asked < queries; asked += kAtOnce) {
+      if (seconds_since(began) > kPatience) return false;
       const auto answer = nlohmann::json::parse(process_.ask(std::to_string(kAtOnce)));
       for (const double one : answer.at("milliseconds")) times_.milliseconds.push_back(one);
       recalls_.push_back(answer.at("recall"));
       reads_ += answer.at("reads").get<double>();
     }
+    return true;
   }
   std::size_t answered() const { return times_.milliseconds.size(); }
   void forget() { times_ = {}, recalls_ = {}, reads_ = 0; }
@@ -229,6 +234,7 @@ class Contest {
   nlohmann::json summary() const {
     return {{"name", name_},
             {"mean_ms", mean()},
+            {"means_ms", means()},
             {"p50_ms", median(times_.milliseconds)},
             {"p99_ms", quantile(times_.milliseconds, 0.99)},
             {"recall",
@@ -240,7 +246,20 @@ class Contest {
   }
 
  private:
-  static constexpr std::size_t kAtOnce = 10;
+  static constexpr std::size_t kAtOnce = 10, kRound = 100;
+  static constexpr double kPatience = 30;
+
+  /// The least and the greatest of each hundred queries.
+  std::array<double, 2> means() const {
+    std::array<double, 2> both{mean(), mean()};
+    const auto& all = times_.milliseconds;
+    for (std::size_t at = 0; at + kRound <= all.size(); at += kRound) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(at);
+      const double one = std::accumulate(begin, begin + kRound, 0.0) / kRound;
+      both = {std::min(both[0], one), std::max(both[1], one)};
+    }
+    return both;
+  }
 
   std::vector<std::string> command(const AnnData& data, const std::vector<std::string>& words) const {
     std::vector<std::string> all{std::filesystem::read_symlink("/proc/self/exe"), "--contend"};

@@ -51,6 +51,17 @@ inline std::string least_setting(const AnnData& data, const std::string& kind, c
   return "";
 }
 
+/// What a search without a clock found, kept for the next run.
+template <class Find>
+std::string kept_setting(const AnnData& data, const std::string& what, Find find) {
+  const auto path = data.file("-" + what + "-setting");
+  std::string setting;
+  if (std::getline(std::ifstream(path), setting)) return setting;
+  setting = find();
+  std::ofstream(path) << setting << '\n';
+  return setting;
+}
+
 /// Builds what a rival needs, once.
 template <class Build>
 std::string kept_file(const AnnData& data, const std::string& what, Build build) {
@@ -93,7 +104,14 @@ inline DiskIndex kept_index(const AnnData& data, Bytes fast, std::uint32_t code_
     return ann::Index::open(one.folder, {.placement = ann::Placement::disk, .cache = one.cache}).value();
   };
   one.promoted = open().size().promoted;
-  one.setting = fewest_reads(data, open, kRecalls[0]);
+  Counted& setting = one.setting;
+  const std::string kept = kept_setting(data, fmt::format("{}-{}", fast.count >> 10, code_bytes), [&] {
+    const Counted found = fewest_reads(data, open, kRecalls[0]);
+    return fmt::format("{} {} {} {} {}", found.options.ef1, found.options.ef0, found.options.beam,
+                       found.reads, found.rounds);
+  });
+  std::istringstream(kept) >> setting.options.ef1 >> setting.options.ef0 >> setting.options.beam >>
+      setting.reads >> setting.rounds;
   return one;
 }
 
@@ -142,12 +160,15 @@ class DiskContest {
   }
 
   /// In turn, with the same queries, none of which was asked before in this contest. One that is killed while
-  /// its cache warms is judged by those queries.
+  /// its cache warms, or takes too long to warm it, is judged by those queries.
   void run(std::size_t warming, int rounds, std::size_t each) {
     std::vector<Contest*> running;
     for (const auto& one : all_) running.push_back(one.get());
     const auto ask = [&](std::size_t queries) {
-      std::erase_if(running, [&](Contest* one) { return !guarded(one->name(), [&] { one->run(queries); }); });
+      std::erase_if(running, [&](Contest* one) {
+        bool quick = false;
+        return !guarded(one->name(), [&] { quick = one->run(queries); }) || !quick;
+      });
     };
     ask(warming);
     for (Contest* one : running) one->forget();
@@ -233,14 +254,18 @@ inline std::string kept_faiss([[maybe_unused]] const AnnData& data) {
 /// Those that were made for files.
 inline void enter_mapped(const AnnData& data, DiskContest& contest) {
   if (const std::string path = kept_annoy(data); !path.empty()) {
-    const auto nodes =
-        least_setting(data, "annoy", path,
-                      {1000, 2000, 4000, 6000, 8000, 12000, 16000, 24000, 32000, 48000, 64000}, kRecalls[0]);
+    const auto nodes = kept_setting(data, "annoy", [&] {
+      return least_setting(data, "annoy", path, {4000, 8000, 12000, 16000, 24000, 32000, 48000, 64000},
+                           kRecalls[0]);
+    });
     contest.enter("Annoy mapped", {"annoy", path, nodes});
   }
   if (const std::string path = kept_faiss(data); !path.empty()) {
-    const auto lists = least_setting(
-        data, "faiss", path, {1, 2, 4, 8, 12, 16, 24, 32, 40, 48, 64, 80, 96, 128, 192, 256}, kRecalls[0]);
+    const auto lists = kept_setting(data, "faiss", [&] {
+      return least_setting(data, "faiss", path,
+                           {4, 8, 12, 16, 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 128, 192, 256},
+                           kRecalls[0]);
+    });
     contest.enter("faiss IVF mapped", {"faiss", path, lists});
   }
 }
@@ -253,10 +278,10 @@ constexpr const char* kDiskColumns =
 
 inline void enter_spann(const AnnData& data, Bytes limit, DiskContest& contest) {
   if (!has_spann()) return print_line("SPANN is not installed: sptag");
-  Spann spann(data);
-  const auto lists = spann.lists_for(kRecalls[0]);
-  if (!lists) return print_line("SPANN does not reach the recall on " + data.name);
-  contest.guarded("SPANN", [&] { contest.add(spann.search(*lists, limit)); });
+  const Spann spann(data);
+  const auto looks = spann.fastest(kRecalls[0]);
+  if (!looks) return print_line("SPANN does not reach the recall on " + data.name);
+  contest.guarded("SPANN", [&] { contest.add(spann.search(*looks, limit)); });
 }
 
 enum class Rivals { hnswlib, made_for_files };

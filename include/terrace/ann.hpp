@@ -194,8 +194,9 @@ class Index {
   /// memory too small; throws EnvironmentError where the tier fails. No vectors make an empty index.
   static Result<Index> build(Vectors vectors, const BuildOptions& options, Tier* slow = nullptr);
 
-  /// Writes the index into a folder: its parts first, then a manifest that makes it one. Fails with a
-  /// sentence where the folder cannot be written to; throws EnvironmentError where the disk fails.
+  /// Writes the index into a folder: its parts first, then a manifest that makes it one. Slow vectors of
+  /// whole numbers from 0 to 255 are written as bytes. Fails with a sentence where the folder cannot be
+  /// written to; throws EnvironmentError where the disk fails.
   Result<void> save(const std::filesystem::path& folder) const;
   /// Reads a saved index. What is missing, cut off, damaged or senseless is refused with a sentence.
   static Result<Index> open(const std::filesystem::path& folder, const OpenOptions& options = {});

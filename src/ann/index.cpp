@@ -57,9 +57,10 @@ Result<Index> Index::build(Vectors vectors, const BuildOptions& options, Tier* s
     graph = build_graph(rows, *promoted, options);
   }
   // For every placement, so that the same vectors make the same index.
+  const ElementType element = rows.count > 0 ? element_of(rows) : ElementType::f32;
   if (rows.count > 0)
-    pack_neighbours(graph, SlowLayout(graph.layers, rows.dimension, true).records_per_unit());
-  if (const auto placed = impl->place(graph, rows, slow); !placed) return placed.error();
+    pack_neighbours(graph, SlowLayout(graph.layers, rows.dimension, true, element).records_per_unit());
+  if (const auto placed = impl->place(graph, rows, element, slow); !placed) return placed.error();
   impl->fast = make_fast_part(graph, rows, options.code_bytes, options.seed);
   impl->fast.twins = std::move(distinct.twins);
   impl->fast.marks = std::make_unique<Marks>(impl->fast.vectors_held());
@@ -77,7 +78,8 @@ IndexSize Index::size() const {
   const std::shared_lock unchanged(impl_->changing);
   const auto& layers = impl_->fast.layers;
   const std::size_t dimension = impl_->fast.dimension;
-  const PartSize fast = fast_size(layers, dimension), slow = slow_size(layers, dimension);
+  const PartSize fast = fast_size(layers, dimension),
+                 slow = slow_size(layers, dimension, impl_->layout.type());
   IndexSize size;
   size.vectors = impl_->fast.vectors_held();
   size.nodes = impl_->fast.nodes();

@@ -55,8 +55,8 @@ struct Index::Impl {
   /// Adds vectors to an index that has some.
   Result<void> add(Vectors vectors, std::uint32_t ef_construction);
 
-  /// Puts the slow part where it belongs. Sets layout, memory and tier.
-  Result<void> place(const Graph& graph, const Rows& rows, Tier* slow);
+  /// Puts the slow part where it belongs, on a disk with those elements. Sets layout, memory and tier.
+  Result<void> place(const Graph& graph, const Rows& rows, ElementType element, Tier* slow);
 
  private:
   /// Gives the lowest layer so many nodes, whose records are where they were.

@@ -127,11 +127,22 @@ Result<Manifest> read_manifest(const std::filesystem::path& folder) {
   return refuse(manifest.error().code, fmt::format("{}: {}", path.native(), manifest.error().message));
 }
 
+/// Vectors of a record that was copied as the disk has it become floats where they lie: the last value comes
+/// first, for a float begins where a byte behind it was.
+void widen(std::byte* record, const SlowLayout& blocks, const SlowLayout& tight) {
+  std::memmove(record + tight.id_at().count, record + blocks.id_at().count, kIdBytes.count);
+  std::byte* vector = record + tight.vector_at().count;
+  for (std::size_t i = blocks.dimension(); i-- > 0;) {
+    const auto value = static_cast<float>(std::to_integer<unsigned>(vector[i]));
+    std::memcpy(vector + i * sizeof value, &value, sizeof value);
+  }
+}
+
 /// From the layout of a disk to the tight one of memory. Records come in order, none crosses a unit, and
 /// pieces are whole units or end within one; so what a piece holds is copied by bytes.
 Result<void> read_slow(const InputFile& file, const Manifest& manifest, const SlowLayout& tight,
                        std::byte* memory) {
-  const SlowLayout blocks(manifest.layers, manifest.dimension, true);
+  const SlowLayout blocks(manifest.layers, manifest.dimension, true, manifest.element);
   std::uint32_t node = 0;
   const auto nodes = static_cast<std::uint32_t>(tight.nodes());
   return read_checked(
@@ -140,19 +151,21 @@ Result<void> read_slow(const InputFile& file, const Manifest& manifest, const Sl
         for (; node < nodes; ++node) {
           const std::uint64_t place = blocks.place(node);
           const std::uint64_t size =
-              (node < tight.promoted() ? tight.list_bytes() : tight.record_bytes()).count;
+              (node < tight.promoted() ? blocks.list_bytes() : blocks.record_bytes()).count;
           const std::uint64_t from = std::max(place, offset), to = std::min(place + size, end);
           if (from < to)
             std::memcpy(memory + tight.place(node) + (from - place), piece.data() + (from - offset),
                         to - from);
           if (place + size > end) return;
+          if (node >= tight.promoted() && blocks.type() == ElementType::u8)
+            widen(memory + tight.place(node), blocks, tight);
         }
       });
 }
 
 }  // namespace
 
-Result<void> write_index(const std::filesystem::path& folder, const FastPart& fast,
+Result<void> write_index(const std::filesystem::path& folder, const FastPart& fast, ElementType element,
                          const std::function<void(std::uint32_t, std::byte*)>& record) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
@@ -169,14 +182,15 @@ Result<void> write_index(const std::filesystem::path& folder, const FastPart& fa
                     removed.size(),
                     {},
                     {},
-                    static_cast<std::uint32_t>(fast.book.parts)};
+                    static_cast<std::uint32_t>(fast.book.parts),
+                    element};
   const auto pieces = pieces_of(fast, removed);
   std::size_t piece = 0;
   auto fast_checksums = write_checked(folder / kFast, manifest.fast_bytes(), [&] {
     return piece < pieces.size() ? pieces[piece++] : std::span<const std::byte>{};
   });
   if (!fast_checksums) return fast_checksums.error();
-  SlowPieces slow(SlowLayout(fast.layers, fast.dimension, true), record);
+  SlowPieces slow(SlowLayout(fast.layers, fast.dimension, true, element), record);
   auto slow_checksums = write_checked(folder / kSlow, manifest.slow_bytes(), [&] { return slow.next(); });
   if (!slow_checksums) return slow_checksums.error();
   manifest.fast_checksums = *std::move(fast_checksums);
@@ -192,9 +206,21 @@ Result<void> Index::save(const std::filesystem::path& folder) const {
   if (from.unit().count > 0)
     return refuse(ErrorCode::unsupported,
                   "an index that lies on a disk is not saved: save it first, then open it there");
-  return write_index(folder, impl_->fast, [&](std::uint32_t node, std::byte* out) {
-    const std::uint64_t size = (node < from.promoted() ? from.list_bytes() : from.record_bytes()).count;
-    std::memcpy(out, impl_->slow_memory() + from.place(node), size);
+  const auto vector_of = [&](std::uint32_t node) {
+    const std::byte* at = impl_->slow_memory() + from.place(node) + from.vector_at().count;
+    return std::span(reinterpret_cast<const float*>(at), from.dimension());
+  };
+  ElementType element = from.nodes() > from.promoted() ? ElementType::u8 : ElementType::f32;
+  for (auto node = static_cast<std::uint32_t>(from.promoted());
+       node < from.nodes() && element == ElementType::u8; ++node)
+    element = smallest_type(vector_of(node));
+  const SlowLayout to(impl_->fast.layers, from.dimension(), true, element);
+  return write_index(folder, impl_->fast, element, [&](std::uint32_t node, std::byte* out) {
+    const std::byte* record = impl_->slow_memory() + from.place(node);
+    std::memcpy(out, record, from.list_bytes().count);
+    if (node < from.promoted()) return;
+    write_elements(element, vector_of(node), out + to.vector_at().count);
+    std::memcpy(out + to.id_at().count, record + from.id_at().count, kIdBytes.count);
   });
 }
 
@@ -216,7 +242,7 @@ Result<Index> Index::open(const std::filesystem::path& folder, const OpenOptions
   if (!fast) return fast.error();
   impl->fast = *std::move(fast);
   if (options.placement == Placement::disk && impl->fast.nodes() > 0) {
-    impl->layout = SlowLayout(manifest->layers, manifest->dimension, true);
+    impl->layout = SlowLayout(manifest->layers, manifest->dimension, true, manifest->element);
     const Bytes least = least_cache(impl->layout) * impl->walks();
     impl->cache = options.cache.count > 0 ? options.cache : std::max(kDefaultCache, least);
     if (impl->cache < least)

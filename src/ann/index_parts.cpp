@@ -31,13 +31,15 @@ FastPart make_fast_part(Graph& graph, const Rows& rows, std::uint32_t code_bytes
   return fast;
 }
 
+ElementType element_of(const Rows& rows) { return smallest_type({rows.row(0), rows.count * rows.dimension}); }
+
 void write_record(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint32_t node,
                   std::byte* out) {
   std::memcpy(out, graph.links[0].data() + std::size_t{node} * layout.links(), layout.list_bytes().count);
   if (node < layout.promoted()) return;
   const std::uint32_t row = graph.order[node];
   std::memcpy(out + layout.id_at().count, &rows.ids[row], kIdBytes.count);
-  std::memcpy(out + layout.vector_at().count, rows.row(row), rows.dimension * sizeof(float));
+  write_elements(layout.type(), {rows.row(row), rows.dimension}, out + layout.vector_at().count);
 }
 
 SlowPieces::SlowPieces(const SlowLayout& layout, std::function<void(std::uint32_t, std::byte*)> write)

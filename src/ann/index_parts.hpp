@@ -13,6 +13,9 @@ namespace terrace::ann {
 /// Takes the graph's upper layers. `code_bytes`: zero for no codes.
 FastPart make_fast_part(Graph& graph, const Rows& rows, std::uint32_t code_bytes, std::uint64_t seed);
 
+/// Of all vectors. pre: count > 0
+ElementType element_of(const Rows& rows);
+
 /// The links of a node, and its id and vector unless it is promoted.
 void write_record(const Graph& graph, const Rows& rows, const SlowLayout& layout, std::uint32_t node,
                   std::byte* out);

@@ -56,10 +56,10 @@ Result<void> Index::Impl::reserve() {
   return {};
 }
 
-Result<void> Index::Impl::place(const Graph& graph, const Rows& rows, Tier* slow) {
+Result<void> Index::Impl::place(const Graph& graph, const Rows& rows, ElementType element, Tier* slow) {
   tier = slow;
   const bool blocks = slow != nullptr && slow->blocks() != nullptr;
-  layout = SlowLayout(graph.layers, rows.dimension, blocks);
+  layout = SlowLayout(graph.layers, rows.dimension, blocks, blocks ? element : ElementType::f32);
   if (blocks) return place_on_disk(graph, rows, *slow);
   if (const auto room = reserve(); !room) return room.error();
   for (std::uint32_t node = 0; node < layout.nodes(); ++node)

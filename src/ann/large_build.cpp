@@ -185,7 +185,11 @@ class LargeBuild {
   path shard_path(std::uint32_t shard) const { return work_ / fmt::format("shard-{}", shard); }
   /// Records that one unit of the disk holds.
   std::uint64_t group() const {
-    return SlowLayout({{1, width_}, {1, width_}}, source_.dimension(), true).records_per_unit();
+    return SlowLayout({{1, width_}, {1, width_}}, source_.dimension(), true, element()).records_per_unit();
+  }
+  /// Lengths of one are no whole numbers.
+  ElementType element() const {
+    return options_.metric == Metric::cosine ? ElementType::f32 : source_.type();
   }
 
   struct ShardSize {
@@ -456,9 +460,9 @@ class LargeBuild {
     add_codes(fast);
     const auto links = LinksFile::open(work_ / "links", source_.count(), width_);
     if (!links) return links.error();
-    const SlowLayout layout(fast.layers, fast.dimension, true);
+    const SlowLayout layout(fast.layers, fast.dimension, true, element());
     Loaded loaded;
-    return write_index(folder_, fast, [&](std::uint32_t node, std::byte* out) {
+    return write_index(folder_, fast, element(), [&](std::uint32_t node, std::byte* out) {
       if (node >= loaded.end) {
         tell("writing", static_cast<double>(node) / static_cast<double>(nodes()));
         loaded = {};
@@ -468,8 +472,8 @@ class LargeBuild {
       std::memcpy(out, loaded.links.data() + at * width_, layout.list_bytes().count);
       if (node < promoted_) return;
       std::memcpy(out + layout.id_at().count, &loaded.rows[at], kIdBytes.count);
-      std::memcpy(out + layout.vector_at().count, loaded.vectors.data() + at * fast.dimension,
-                  fast.dimension * sizeof(float));
+      write_elements(layout.type(), {loaded.vectors.data() + at * fast.dimension, fast.dimension},
+                     out + layout.vector_at().count);
     });
   }
 

@@ -2,6 +2,7 @@
 #include "ann/layout.hpp"
 
 #include "ann/codes.hpp"
+#include "base/check.hpp"
 
 namespace terrace::ann {
 namespace {
@@ -27,10 +28,10 @@ PartSize fast_size(const std::vector<LayerSize>& layers, std::size_t dimension) 
   return size;
 }
 
-PartSize slow_size(const std::vector<LayerSize>& layers, std::size_t dimension) {
+PartSize slow_size(const std::vector<LayerSize>& layers, std::size_t dimension, ElementType type) {
   if (layers.empty()) return {};
   const std::uint64_t rest = layers[0].nodes - promoted_in(layers);
-  return {kLinkBytes * (layers[0].nodes * layers[0].links), Bytes{sizeof(float) * dimension} * rest,
+  return {kLinkBytes * (layers[0].nodes * layers[0].links), Bytes{size_of(type) * dimension} * rest,
           kIdBytes * rest};
 }
 
@@ -54,8 +55,10 @@ std::uint64_t most_promoted(std::uint64_t nodes, std::uint32_t links, std::size_
   return least;
 }
 
-SlowLayout::SlowLayout(const std::vector<LayerSize>& layers, std::size_t dimension, bool blocks)
-    : dimension_(dimension), promoted_(promoted_in(layers)) {
+SlowLayout::SlowLayout(const std::vector<LayerSize>& layers, std::size_t dimension, bool blocks,
+                       ElementType type)
+    : dimension_(dimension), type_(type), promoted_(promoted_in(layers)) {
+  check(blocks || type == ElementType::f32, "only a disk holds vectors as bytes");
   if (layers.empty()) return;
   links_ = layers[0].links;
   nodes_ = layers[0].nodes;

@@ -11,7 +11,7 @@
 namespace terrace::ann {
 namespace {
 
-constexpr std::string_view kFormat = "terrace-ann";
+constexpr std::string_view kFormat = "terrace-ann", kByteElements = "u8";
 constexpr std::int64_t kVersion = 2, kMostNodes = 0xFFFFFFFE, kMostLayerLinks = 4096;
 
 std::vector<LayerSize> read_layers(const JsonValue& value) {
@@ -38,7 +38,7 @@ std::vector<std::uint32_t> read_checksums(const JsonValue& value, Bytes size) {
 
 Manifest read(const JsonValue& value) {
   const JsonObject object(value, {"format", "version", "metric", "dimension", "layers", "code_bytes", "twins",
-                                  "removed", "fingerprint", "fast_checksums", "slow_checksums"});
+                                  "removed", "element", "fingerprint", "fast_checksums", "slow_checksums"});
   if (object.need("format").text() != kFormat) object.fail("it is no manifest of an index");
   object.need("version").integer(kVersion, kVersion);
   Manifest manifest;
@@ -55,6 +55,11 @@ Manifest read(const JsonValue& value) {
       static_cast<std::uint64_t>(object.need("twins").integer(0, nodes == 0 ? 0 : kMostNodes - nodes));
   manifest.removed = static_cast<std::uint64_t>(
       object.need("removed").integer(0, nodes + static_cast<std::int64_t>(manifest.twins)));
+  // Floats have no name, so that what older programs wrote is read.
+  if (const auto element = object.find("element")) {
+    if (element->text() != kByteElements) element->fail("the elements of vectors are floats, or u8");
+    manifest.element = ElementType::u8;
+  }
   manifest.fast_checksums = read_checksums(object.need("fast_checksums"), manifest.fast_bytes());
   manifest.slow_checksums = read_checksums(object.need("slow_checksums"), manifest.slow_bytes());
   if (object.need("fingerprint").text() != manifest.fingerprint())
@@ -72,6 +77,7 @@ Bytes Manifest::fast_bytes() const {
 std::string Manifest::fingerprint() const {
   Fingerprint print;
   print.add(to_string(metric)).add(dimension).add(code_bytes).add(twins).add(removed);
+  if (element == ElementType::u8) print.add(kByteElements);
   for (const LayerSize& layer : layers) print.add(layer.nodes).add(layer.links);
   for (const auto* checksums : {&fast_checksums, &slow_checksums}) {
     print.add(checksums->size());
@@ -93,17 +99,18 @@ std::string print_manifest(const Manifest& manifest) {
   nlohmann::ordered_json layers = nlohmann::ordered_json::array();
   for (const LayerSize& layer : manifest.layers)
     layers.push_back({{"nodes", layer.nodes}, {"links", layer.links}});
-  const nlohmann::ordered_json json{{"format", kFormat},
-                                    {"version", kVersion},
-                                    {"fingerprint", manifest.fingerprint()},
-                                    {"metric", to_string(manifest.metric)},
-                                    {"dimension", manifest.dimension},
-                                    {"layers", layers},
-                                    {"code_bytes", manifest.code_bytes},
-                                    {"twins", manifest.twins},
-                                    {"removed", manifest.removed},
-                                    {"fast_checksums", manifest.fast_checksums},
-                                    {"slow_checksums", manifest.slow_checksums}};
+  nlohmann::ordered_json json{{"format", kFormat},
+                              {"version", kVersion},
+                              {"fingerprint", manifest.fingerprint()},
+                              {"metric", to_string(manifest.metric)},
+                              {"dimension", manifest.dimension},
+                              {"layers", layers},
+                              {"code_bytes", manifest.code_bytes},
+                              {"twins", manifest.twins},
+                              {"removed", manifest.removed},
+                              {"fast_checksums", manifest.fast_checksums},
+                              {"slow_checksums", manifest.slow_checksums}};
+  if (manifest.element == ElementType::u8) json["element"] = kByteElements;
   return json.dump(1) + "\n";
 }
 

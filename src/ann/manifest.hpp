@@ -27,9 +27,10 @@ struct Manifest {
   std::uint64_t twins = 0, removed = 0;
   std::vector<std::uint32_t> fast_checksums, slow_checksums;  ///< of each piece, the last may be shorter
   std::uint32_t code_bytes = 0;
+  ElementType element = ElementType::f32;  ///< of vectors in the slow part
 
   Bytes fast_bytes() const;
-  Bytes slow_bytes() const { return SlowLayout(layers, dimension, true).total(); }
+  Bytes slow_bytes() const { return SlowLayout(layers, dimension, true, element).total(); }
   std::string fingerprint() const;
   bool operator==(const Manifest&) const = default;
 };

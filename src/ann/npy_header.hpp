@@ -7,12 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "ann/element.hpp"
 #include "terrace/result.hpp"
 
 namespace terrace::ann {
-
-enum class ElementType : std::uint8_t { f32, u8 };
-constexpr std::size_t size_of(ElementType type) { return type == ElementType::f32 ? 4 : 1; }
 
 struct Matrix {
   std::uint64_t rows = 0, columns = 0;

@@ -71,8 +71,7 @@ class DiskPart final : public SlowPart {
 
   void distances(const float* query, std::span<const std::uint32_t> nodes, float* out) override {
     in_rounds(nodes, [&](std::size_t i, std::uint32_t node) {
-      const auto* vector = reinterpret_cast<const float*>(at(node) + layout_.vector_at().count);
-      out[i] = distance_(query, vector, layout_.dimension());
+      out[i] = distance_(query, vector_of(node), layout_.dimension());
     });
   }
 
@@ -91,6 +90,16 @@ class DiskPart final : public SlowPart {
   /// pre: fetched in this round
   const std::byte* at(std::uint32_t node) const {
     return frames_[frame_of_[unit_of(node)]].piece.memory + layout_.place(node) % layout_.unit().count;
+  }
+
+  /// Valid until the next call. pre: fetched in this round
+  const float* vector_of(std::uint32_t node) {
+    const std::byte* elements = at(node) + layout_.vector_at().count;
+    // Records are whole words, so floats in them are aligned.
+    if (layout_.type() == ElementType::f32) return reinterpret_cast<const float*>(elements);
+    floats_.resize(layout_.dimension());
+    read_elements(layout_.type(), elements, floats_);
+    return floats_.data();
   }
 
   /// Calls `use` with each node, and its position, while its unit is in memory.
@@ -224,6 +233,7 @@ class DiskPart final : public SlowPart {
   std::size_t coming_ = 0;  // reads under way or asked for
   std::vector<BlockRequest> asked_;
   std::vector<std::uint32_t> missing_;  // frames
+  std::vector<float> floats_;           // of the last vector that was bytes
   SlowCounts counts_;
 };
 

@@ -97,13 +97,7 @@ std::string VectorSource::identity() const {
 
 void VectorSource::convert(const std::byte* rows, std::uint64_t count, float* out) const {
   for (std::uint64_t row = 0; row < count; ++row, rows += stride(), out += matrix_.columns) {
-    const std::byte* values = rows + skip_;
-    if (matrix_.type == ElementType::f32) {
-      std::memcpy(out, values, matrix_.columns * sizeof(float));
-    } else {
-      std::transform(values, values + matrix_.columns, out,
-                     [](std::byte one) { return static_cast<float>(std::to_integer<unsigned>(one)); });
-    }
+    read_elements(matrix_.type, rows + skip_, {out, matrix_.columns});
   }
 }
 

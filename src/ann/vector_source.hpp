@@ -18,6 +18,7 @@ class VectorSource {
 
   std::uint64_t count() const { return matrix_.rows; }
   std::size_t dimension() const { return static_cast<std::size_t>(matrix_.columns); }
+  ElementType type() const { return matrix_.type; }
   /// The file's path, size and time of change, so that another one is noticed.
   std::string identity() const;
 

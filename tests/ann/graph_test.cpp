@@ -178,8 +178,9 @@ TEST(Size, AllowsAsManyPromotedNodesAsFitAndNoMore) {
 }
 
 TEST(Layout, OfADiskLetsNothingCrossAUnit) {
-  for (const std::size_t dimension : {1U, 128U, 900U, 1100U, 4096U}) {
-    const SlowLayout layout(promoted_layers(1000, 160, 4), dimension, true);
+  for (const std::size_t dimension : {1U, 128U, 900U, 1100U, 4096U, 9000U}) {
+    const ElementType type = dimension == 9000 || dimension == 1 ? ElementType::u8 : ElementType::f32;
+    const SlowLayout layout(promoted_layers(1000, 160, 4), dimension, true, type);
     std::uint64_t end = 0;
     for (std::uint32_t node = 0; node < 1000; ++node) {
       const std::uint64_t place = layout.place(node);

@@ -217,6 +217,8 @@ TEST(Manifest, ReadsBackWhatItWrote) {
   Manifest manifest{Metric::cosine, 3, {{5, 4}, {2, 4}, {1, 2}}, 1, 2, {7}, {9}};
   ASSERT_EQ(pieces_in(manifest.fast_bytes()), 1U);
   EXPECT_EQ(parse_manifest(print_manifest(manifest)).value(), manifest);
+  manifest.element = ElementType::u8;
+  EXPECT_EQ(parse_manifest(print_manifest(manifest)).value(), manifest);
 }
 
 TEST(Manifest, WithSizesThatDoNotFitIsRefused) {
@@ -235,6 +237,8 @@ TEST(Manifest, WithSizesThatDoNotFitIsRefused) {
   EXPECT_NE(changed("\"nodes\": 5", "\"nodes\": 99999999").find("checksums"), std::string::npos);
   EXPECT_NE(changed("\"version\": 2", "\"version\": 1"), "none");
   EXPECT_NE(changed("terrace-ann", "other"), "none");
+  EXPECT_NE(changed("\"twins\"", "\"element\": \"u8\", \"twins\"").find("fingerprint"), std::string::npos);
+  EXPECT_NE(changed("\"twins\"", "\"element\": \"u9\", \"twins\"").find("or u8"), std::string::npos);
   EXPECT_NE(changed("\"l2\"", "\"l9\"").find("choose l2, ip or cosine"), std::string::npos);
 }
 

@@ -4,12 +4,15 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "../../bench/memory_group.hpp"
 #include "cli/program.hpp"
 
 namespace terrace {
 namespace {
 
+using namespace literals;
 using test::Outcome;
 using Json = nlohmann::json;
 
@@ -83,6 +86,53 @@ TEST_F(AnnCommand, RefusesWhatItCannotDo) {
                    "the neighbours of 50 queries and there are 2000");
   expect_complaint("ann search index queries.npy --slow fake", "fake");
   expect_complaint("ann tune index queries.npy --truth truth.ibin --latency 1ns", "the fastest takes");
+}
+
+/// Within a control group without swap a process that takes too much is killed, so that its end tells whether
+/// a budget was kept: page cache counts, and what the system could not take back of it, too.
+class AnnBudget : public AnnCommand {
+ protected:
+  void SetUp() override {
+    try {
+      const bench::MemoryGroup group("ann-test", 1_GiB, bench::MemoryGroup::Swap::none);
+    } catch (const std::runtime_error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  Outcome run_in(const bench::MemoryGroup& group, const std::string& arguments) {
+    std::string shell = "TERRACE_PROGRESS=off";
+    for (const std::string& word : group.within({})) shell += " '" + word + "'";
+    return run(arguments, shell);
+  }
+  /// What the program takes without any vectors. The first run may bring parts of it into memory.
+  Bytes program() {
+    std::optional<Bytes> peak;
+    for (int i = 0; i < 2; ++i) {
+      const bench::MemoryGroup group("ann-test", 1_GiB, bench::MemoryGroup::Swap::none);
+      EXPECT_EQ(run_in(group, "ann data clustered:10,4 -o few.fbin --clusters 2 --intrinsic 2").code, 0);
+      peak = group.peak();
+    }
+    return *peak;
+  }
+  /// In a group of the budget and a percent, and of the program.
+  Outcome run_within(Bytes budget, const std::string& arguments) {
+    const bench::MemoryGroup group("ann-test", program() + budget + budget / 100,
+                                   bench::MemoryGroup::Swap::none);
+    return run_in(group, arguments);
+  }
+};
+
+TEST_F(AnnBudget, OfABuildAndOfASearchIsNotPassedByAPercent) {
+  const std::string kind = " --clusters 20 --intrinsic 8";
+  ASSERT_EQ(run("ann data clustered:40k,96 -o data.fbin" + kind).code, 0);
+  ASSERT_EQ(run("ann data clustered:50,96 --queries -o queries.fbin" + kind).code, 0);
+  const Outcome built = run_within(16_MiB,
+                                   "ann build data.fbin -o index --m 6 --ef-construction 20 --memory 16MiB "
+                                   "--fast 6MiB --cache 1MiB --codes 24");
+  ASSERT_EQ(built.code, 0) << built.err;
+  const Outcome found =
+      run_within(6_MiB, "ann search index queries.fbin --slow disk --cache 1MiB --ef1 32 --ef0 64 --beam 24");
+  EXPECT_EQ(found.code, 0) << found.err;
 }
 
 }  // namespace

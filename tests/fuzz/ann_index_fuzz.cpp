@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever the parts of an index hold, with checksums that agree, it is refused with a sentence, or a search
-// answers or fails aloud. The first bytes of an input say where in which part the others are written.
+// answers or fails aloud. The first bytes of an input say where in which part the others are written, and
+// whether its vectors lie on the disk as floats or as bytes.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -25,8 +28,10 @@ void put(const std::filesystem::path& path, const std::string& text) {
 }
 
 struct Small {
-  Small()
-      : folder(std::filesystem::temp_directory_path() / ("terrace-ann-fuzz-" + std::to_string(getpid()))) {
+  explicit Small(ElementType element)
+      : folder(std::filesystem::temp_directory_path() /
+               ("terrace-ann-fuzz-" + std::to_string(static_cast<int>(element)) + "-" +
+                std::to_string(getpid()))) {
     Mixture mixture;
     mixture.count = 200;
     mixture.dimension = 8;
@@ -36,10 +41,15 @@ struct Small {
     options.links = 4;
     options.fast = terrace::Bytes{20'000};
     options.code_bytes = 2;
-    Index::build(generate(mixture), options).value().save(folder).value();
+    Vectors vectors = generate(mixture);
+    if (element == ElementType::u8) {
+      for (float& value : vectors.values) value = std::round(std::clamp(value * 16 + 128, 0.0F, 255.0F));
+    }
+    Index::build(std::move(vectors), options).value().save(folder).value();
     fast = contents(folder / "fast.bin");
     slow = contents(folder / "slow.bin");
     manifest = parse_manifest(contents(folder / "manifest.json")).value();
+    if (manifest.element != element) std::abort();
     mixture.count = 2;
     queries = generate(mixture, 1);
   }
@@ -58,8 +68,9 @@ std::uint32_t checksum_of(const std::string& text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Small small;
+  static const Small floats(ElementType::f32), bytes(ElementType::u8);
   if (size < 4) return 0;
+  const Small& small = data[0] % 4 < 2 ? floats : bytes;
   std::string fast = small.fast, slow = small.slow;
   std::string& part = data[0] % 2 == 0 ? fast : slow;
   const std::size_t at = (data[1] * 65536U + data[2] * 256U + data[3]) % part.size();
