@@ -2,12 +2,13 @@
 // Locality learns how much of a part is worth bringing when one page of it is touched: all of it, where its
 // other pages are usually touched soon after, or that page alone, where accesses are scattered.
 //
-// It learns from probes. A probe brings one page only; if another page of the same part is wanted within the
-// next few faults, the whole part would have been better. Memory is judged by areas of 64 MiB, because a
-// program's arrays and its tables behave differently; an area of which little is known yet is judged by what
-// was learned last, anywhere. Where whole parts come, every sixteenth fault is a probe, so that a change is
-// noticed, and every second one until enough is known. It is plain data without a clock; the pager's lock
-// guards it.
+// It learns from probes. A probe brings one page only; if two more pages of the same part are wanted within
+// the next few faults, the whole part would have been better: it takes twice as long to fetch as one page and
+// drives out fifteen more. One further page says little, because in a small memory scattered touches hit the
+// same part again by chance. Memory is judged by areas of 64 MiB, because a program's arrays and its tables
+// behave differently; an area of which little is known yet is judged by what was learned last, anywhere.
+// Where whole parts come, every sixteenth fault is a probe, so that a change is noticed, and every second one
+// until enough is known. It is plain data without a clock; the pager's lock guards it.
 #pragma once
 
 #include <array>
@@ -30,6 +31,7 @@ class Locality {
     ++faults_;
     for (Probe& probe : probes_) {
       if (probe.part == part) {
+        if (++probe.more < kMore) return false;
         probe.part = 0;
         raise(part);
         return true;
@@ -44,7 +46,7 @@ class Locality {
     const unsigned every = everywhere_.probes < kEnough ? 2 : kProbeEvery;
     if (score >= kWorth && faults_ % every != 0) return true;
     // Whatever was in this place is forgotten by now.
-    probes_[faults_ % probes_.size()] = {part, faults_};
+    probes_[faults_ % probes_.size()] = {part, faults_, 0};
     return false;
   }
 
@@ -57,8 +59,9 @@ class Locality {
 
  private:
   static constexpr unsigned kProbeEvery = 16;
-  static constexpr std::uint8_t kWorth = 80;  // of 255: about a third of the probes
-  static constexpr std::uint8_t kEnough = 8;  // probes
+  static constexpr std::uint8_t kWorth = 128;  // of 255: half of the probes
+  static constexpr std::uint8_t kMore = 2;     // further pages of a part
+  static constexpr std::uint8_t kEnough = 8;   // probes
 
   struct Area {
     std::uint8_t score = 160, probes = 0;
@@ -83,6 +86,7 @@ class Locality {
   struct Probe {
     Address part = 0;
     std::uint32_t born = 0;
+    std::uint8_t more = 0;  // pages that were wanted since
   };
   std::array<Probe, 64> probes_{};  // a probe is remembered for as many faults
   std::uint32_t faults_ = 0;

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages/pager.hpp"
 
+#include <algorithm>
+
 namespace terrace::pages {
 Pager::Pager(const Parts& parts, std::uint64_t limit_pages, Bringing bringing)
     : at_(parts),
       table_(parts.table),
       limit_(limit_pages),
+      // Several sweeps at once must leave memory to others.
+      reads_(static_cast<std::uint32_t>(
+          std::clamp<std::uint64_t>(limit_pages / kPagesOfPart / 64, kSweep, kPartsOfChunk))),
       fetched_locality_(bringing),
       touched_locality_(bringing),
       scratch_(2 * kPart, "pages to rearrange") {
@@ -17,6 +22,7 @@ void Pager::add_resident(PartId id, PageMask pages, Arrival::Why why) {
   Part& part = table_[id];
   const unsigned came = count_of(without(pages, part.present));
   resident_ += came;
+  if (why != Arrival::Why::stayed) counts_.came += came;
   part.present = static_cast<PageMask>(part.present | pages);
   if (part.present == 0) return;
   if (resident_ + kPagesOfPart > limit_) crowded_ = true;

@@ -39,6 +39,7 @@ struct PagerCounts {
   std::uint64_t fetched = 0;         ///< pages read, those read ahead included
   std::uint64_t promoted = 0;        ///< pages of them that were hot, before somebody asked
   std::uint64_t read_ahead = 0;      ///< pages of them that nobody had asked for yet
+  std::uint64_t came = 0;            ///< pages that became resident because somebody wanted them, or will
   std::uint64_t evicted_clean = 0;   ///< pages dropped because a slower tier has them
   std::uint64_t evicted_dirty = 0;   ///< pages written
   std::uint64_t evicted_zero = 0;    ///< pages dropped because they were zeros
@@ -261,7 +262,7 @@ class Pager {
   std::uint64_t limit_, resident_ = 0;
   bool crowded_ = false, cornered_ = false;
   static constexpr std::uint32_t kSweep = 8;  // parts at once: a row of at least four faults
-  Streams reads_{kPartsOfChunk}, first_touches_{16}, first_writes_{8};
+  Streams reads_, first_touches_{16}, first_writes_{8};
   Locality fetched_locality_, touched_locality_;
   PartId demotion_hand_ = kNoPart;  // where the last one was found
   PagerCounts counts_;

@@ -25,6 +25,7 @@
 
 #include "pages/pager.hpp"
 #include "pages/read_ring.hpp"
+#include "pages/room_reserve.hpp"
 #include "pages/userfault.hpp"
 #include "pages/wakeful.hpp"
 
@@ -45,8 +46,9 @@ struct ServiceOptions {
   bool use_ring = true;                   ///< false: as where the kernel has no io_uring
   Ownership ownership = Ownership::ours;
   Userfault::Leaving leaving = Userfault::Leaving::best;
-  /// Called about every 10 ms by the evicting thread without the lock; empty: never.
-  std::function<void()> tick;
+  /// Called about every 5 ms by the evicting thread without the lock, and every millisecond while it returns
+  /// true; empty: never.
+  std::function<bool()> tick;
   /// Called once when pages were lost, by a worker, before whoever touches them is ended.
   std::function<void(const std::string& sentence)> lost;
 };
@@ -140,8 +142,10 @@ class Service {
     Address end = 0;      ///< behind what it brings
     unsigned pieces = 0;  ///< reads that have not ended
     bool failed = false;
-    bool holds = false;  ///< it has landed and waits for a touch of its first part
-    bool busy = false;   ///< it is in none of the lists of free ones
+    bool holds = false;             ///< it has landed and waits for a touch of its first part
+    bool busy = false;              ///< it is in none of the lists of free ones
+    std::size_t touched_bytes = 0;  ///< of its buffer
+    unsigned idle_ticks = 0;        ///< since it was used last
   };
   struct Thread {
     pthread_t handle{};
@@ -184,11 +188,13 @@ class Service {
   bool goes_on(PartId id, const Pending& fault, std::unique_lock<std::mutex>& lock);
   void stop_holding();
   void ground(std::uint16_t number);
+  void give_idle_buffers_back();
   void start_reads(std::uint16_t number);
   void land(std::unique_lock<std::mutex>& lock);
   void arrive(std::uint16_t number, std::unique_lock<std::mutex>& lock);
 
   void evict();
+  bool tick(std::unique_lock<std::mutex>& lock);
   bool needs_room() const;
   bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
   void empty_oldest(std::unique_lock<std::mutex>& lock);
@@ -232,7 +238,8 @@ class Service {
   std::unique_ptr<Reserved<std::byte>> demotion_buffer_;  // where there is more than one slower tier
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<Pager> pager_;
-  std::size_t parts_of_batch_ = kPartsOfChunk, waiting_pages_ = 0, reserve_pages_ = 0;
+  std::size_t parts_of_batch_ = kPartsOfChunk, waiting_pages_ = 0;
+  RoomReserve reserve_{0, 0};
   std::size_t staged_pages_ = 0;  // in the batches of lifted_
 
   std::mutex mutex_;  // guards all below, the pager, the table, the slots and the batches
@@ -252,6 +259,7 @@ class Service {
   ServiceStatistics totals_;
   bool forked_ = false;        // pages may be shared with another process
   std::size_t fruitless_ = 0;  // parts that could not be lifted, one after the other
+  bool held_up_ = false;       // the last part could not be lifted before an event is read
   GoneRanges gone_{};
   std::size_t gone_count_ = 0;
   std::string loss_;

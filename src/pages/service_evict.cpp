@@ -14,7 +14,7 @@
 namespace terrace::pages {
 namespace {
 
-constexpr auto kTick = std::chrono::milliseconds(10);
+constexpr auto kTick = std::chrono::milliseconds(5), kSoon = std::chrono::milliseconds(1);
 constexpr auto kHope = std::chrono::seconds(1);
 
 bool is_zero(const std::byte* data, std::size_t bytes) {
@@ -24,33 +24,43 @@ bool is_zero(const std::byte* data, std::size_t bytes) {
 }  // namespace
 
 bool Service::needs_room() const {
-  return !paused_ && !pager_->cornered() && pager_->resident() + reserve_pages_ > pager_->limit();
+  return !paused_ && !pager_->cornered() && pager_->resident() + reserve_.pages() > pager_->limit();
 }
 
 void Service::room_was_made() {
   if (!delayed_.empty()) kick();
 }
 
+/// Returns whether the next one is wanted soon.
+bool Service::tick(std::unique_lock<std::mutex>& lock) {
+  reserve_.tick(pager_->counts().came);
+  give_idle_buffers_back();
+  if (!options_.tick) return false;
+  evicting_ = true;
+  lock.unlock();
+  const bool soon = options_.tick();
+  lock.lock();
+  evicting_ = false;
+  quiet_.notify_all();
+  return soon;
+}
+
 void Service::evict() {
   std::unique_lock lock(mutex_);
   auto next_tick = std::chrono::steady_clock::now(), next_hope = next_tick;
+  auto pause = kTick;
   while (!stopping_) {
     // Where nothing could leave, something may be able to a second later.
     if (!paused_ && pager_->cornered() && std::chrono::steady_clock::now() >= next_hope) {
       pager_->set_cornered(false);
       next_hope = std::chrono::steady_clock::now() + kHope;
     }
-    if (!needs_room()) room_.wait_for(lock, kTick);
+    if (!needs_room()) room_.wait_for(lock, pause);
     if (stopping_) break;
     if (paused_) continue;
-    if (options_.tick && std::chrono::steady_clock::now() >= next_tick) {
-      evicting_ = true;
-      lock.unlock();
-      options_.tick();
-      lock.lock();
-      evicting_ = false;
-      quiet_.notify_all();
-      next_tick = std::chrono::steady_clock::now() + kTick;
+    if (std::chrono::steady_clock::now() >= next_tick) {
+      pause = tick(lock) ? kSoon : kTick;
+      next_tick = std::chrono::steady_clock::now() + pause;
     }
     if (wants_samples()) sample(lock);
     if (demotion_buffer_ && !stopping_ && !paused_) demote(lock);
@@ -66,7 +76,7 @@ void Service::evict() {
     }
     if (!lifted_.empty() && (staged_pages_ > waiting_pages_ || !filled)) {
       empty_oldest(lock);
-    } else if (lifted_.empty() && !filled) {
+    } else if (lifted_.empty() && !filled && !held_up_) {
       nothing_can_leave();
     }
     // Every part was tried, twice where a fork had shared it.
@@ -121,17 +131,18 @@ void Service::nothing_can_leave() {
 bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
   for (std::size_t tries = 0; batch.count < parts_of_batch_ && tries < 4 * parts_of_batch_; ++tries) {
     const Pager::Step step = pager_->lift(batch);
-    if (step == Pager::Step::none) break;
     // An event that has not been read yet holds up every part: that says nothing about whether they can
     // leave.
-    if (step != Pager::Step::again) fruitless_ = step == Pager::Step::done ? 0 : fruitless_ + 1;
+    held_up_ = step == Pager::Step::again;
+    if (step == Pager::Step::none) break;
+    if (!held_up_) fruitless_ = step == Pager::Step::done ? 0 : fruitless_ + 1;
     const Stuck stuck = pager_->take_stuck();
     if (stuck.pages != 0 && forked_) {
       lock.unlock();
       make_unshared(stuck);
       lock.lock();
     }
-    if (step == Pager::Step::again) {
+    if (held_up_) {
       lock.unlock();
       sched_yield();
       lock.lock();
@@ -193,7 +204,7 @@ bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
 /// little room is left that faults would soon wait for it: large ones are faster.
 std::size_t Service::frames_at_once() const {
   constexpr std::size_t kFew = (128 << 10) / kPart;
-  return pager_->resident() + reserve_pages_ / 2 > pager_->limit() ? kPartsOfChunk : kFew;
+  return pager_->resident() + reserve_.pages() / 2 > pager_->limit() ? kPartsOfChunk : kFew;
 }
 
 /// Frames whose slots neighbour each other are written together, so many at once.

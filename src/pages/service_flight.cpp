@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fetches that no thread waits for: the listener starts their reads in the ring and fills in what comes
 // (service.hpp).
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -46,6 +48,7 @@ void Service::prepare_flights() {
     Flight& flight = flights_[i];
     flight.pieces = 0;
     flight.holds = flight.busy = false;
+    flight.idle_ticks = 0;
     if (flight.buffer == nullptr)
       flight.buffer = std::make_unique<Reserved<std::byte>>(kChunk, "a fetch's buffer");
     grounded_.push_back(i);
@@ -63,6 +66,7 @@ void Service::take_off(const Fetch& fetch, const Pending& fault) {
   grounded_.pop_back();
   Flight& flight = flights_[number];
   flight.busy = true;
+  flight.touched_bytes = std::max(flight.touched_bytes, fetch.count * kPart);
   flight.fetch = fetch;
   flight.fault = fault;
   flight.end = pager_->end_of(fetch);
@@ -115,7 +119,20 @@ void Service::stop_holding() {
 
 void Service::ground(std::uint16_t number) {
   flights_[number].busy = false;
+  flights_[number].idle_ticks = 0;
   grounded_.push_back(number);
+}
+
+/// Buffers are memory of the program's allowance, too. Touching one anew takes longer than the read, so it is
+/// kept while sweeps go on.
+void Service::give_idle_buffers_back() {
+  constexpr unsigned kIdleTicks = 20;
+  for (const std::uint16_t number : grounded_) {
+    Flight& flight = flights_[number];
+    if (flight.touched_bytes <= kPart || ++flight.idle_ticks < kIdleTicks) continue;
+    madvise(flight.buffer->data(), flight.touched_bytes, MADV_DONTNEED);
+    flight.touched_bytes = 0;
+  }
 }
 
 /// They start when the listener has no other message to read: several at once cost little more than one.

@@ -11,6 +11,7 @@
 #include "pages/file_store.hpp"
 #include "pages/heat.hpp"
 #include "pages/locality.hpp"
+#include "pages/room_reserve.hpp"
 #include "pages/victims.hpp"
 #include "tiers/temporary_folder.hpp"
 
@@ -50,6 +51,19 @@ TEST(Locality, BringsSinglePagesWhereTouchesAreScattered) {
   EXPECT_LT(late, 200);
 }
 
+// In a small memory scattered touches meet the same part again soon, and sooner where some parts are hotter.
+TEST(Locality, TakesChanceForNoNeighbourhood) {
+  for (const std::uint64_t parts : {128U, 256U, 512U}) {
+    Locality locality;
+    SplitMix random(5);
+    int whole = 0;
+    for (int i = 0; i < 20000; ++i)
+      whole +=
+          locality.whole(Address{1} << 30 | random.below(random.below(2) == 0 ? parts : parts / 4) * kPart);
+    EXPECT_LT(whole, 20000 / 4) << parts << " parts";
+  }
+}
+
 TEST(Locality, BringsWholePartsWhereTheirPagesAreTouchedTogether) {
   Locality locality;
   SplitMix random(3);
@@ -59,14 +73,34 @@ TEST(Locality, BringsWholePartsWhereTheirPagesAreTouchedTogether) {
     const bool brought = locality.whole(part);
     ++faults;
     whole += brought;
-    if (!brought) whole += locality.whole(part);  // the second page of it
+    if (brought) continue;
+    EXPECT_FALSE(locality.whole(part)) << "a second page may be chance";
+    whole += locality.whole(part);
   }
-  EXPECT_EQ(whole, faults) << "a second page always brings the rest";
+  EXPECT_EQ(whole, faults) << "a third page always brings the rest";
   // Scattered memory elsewhere must not spoil it.
   for (int i = 0; i < 4000; ++i) locality.whole((Address{1} << 40) + Address{random.below(1 << 10)} * kPart);
   int narrow = 0;
   for (int i = 0; i < 160; ++i) narrow += !locality.whole(Address{random.below(1 << 14)} * kPart);
   EXPECT_LE(narrow, 20) << "one in sixteen is a probe";
+}
+
+TEST(RoomReserve, CoversWhatComesAndNoMore) {
+  RoomReserve reserve(100, 5000);
+  EXPECT_EQ(reserve.pages(), 100U);
+  std::uint64_t came = 0;
+  for (int tick = 0; tick < 50; ++tick) reserve.tick(came += 10);  // single pages
+  EXPECT_EQ(reserve.pages(), 100U) << "memory that is kept free is of use to nobody";
+  reserve.tick(came += 800);  // a sweep begins
+  EXPECT_GE(reserve.pages(), 1600U) << "what comes within two ticks has room";
+  for (int tick = 0; tick < 3; ++tick) reserve.tick(came += 100000);
+  EXPECT_EQ(reserve.pages(), 5000U);
+  reserve.tick(came);
+  EXPECT_GT(reserve.pages(), 2500U) << "a pause is no end";
+  for (int tick = 0; tick < 60; ++tick) reserve.tick(came);
+  EXPECT_EQ(reserve.pages(), 100U);
+  reserve.tick(20);  // a forked child counts from zero
+  EXPECT_EQ(reserve.pages(), 100U);
 }
 
 /// Resident parts of which the policy says who leaves.

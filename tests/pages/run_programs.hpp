@@ -414,6 +414,30 @@ inline int spoiling_program() {
   return 0;
 }
 
+/// Reads 48 MiB of files through mappings, this program's own file again and again, and works on 8 MiB of its
+/// own.
+inline int mapping_program() {
+  const int file = open("/proc/self/exe", O_RDONLY);
+  const std::size_t bytes = static_cast<std::size_t>(lseek(file, 0, SEEK_END));
+  unsigned sum = 0;
+  for (std::size_t mapped = 0; mapped < std::size_t{48} << 20; mapped += bytes) {
+    const void* const start = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, file, 0);
+    if (start == MAP_FAILED) return 1;
+    for (std::size_t i = 0; i < bytes; i += kOnePage)
+      sum += static_cast<const volatile unsigned char*>(start)[i];
+  }
+  std::vector<unsigned char> own(std::size_t{8} << 20);
+  for (int round = 0; round < 200; ++round) {
+    for (std::size_t i = 0; i < own.size(); i += kOnePage) ++own[i];
+    usleep(500);
+  }
+  const bool right = std::all_of(own.begin(), own.end(), [&](unsigned char& byte) {
+    return byte == (static_cast<std::size_t>(&byte - own.data()) % kOnePage == 0 ? 200 : 0);
+  });
+  std::printf("%s\n", right && sum > 0 ? "right" : "wrong");
+  return 0;
+}
+
 /// `NAME`, `calls:SEED:OPERATIONS` or `forking:FORKS`.
 inline int run_program(const std::string& what) {
   if (what == "fork") return fork_program();
@@ -424,6 +448,7 @@ inline int run_program(const std::string& what) {
   if (what == "reusing") return reusing_program();
   if (what == "numbering") return numbering_program();
   if (what == "spoiling") return spoiling_program();
+  if (what == "mapping") return mapping_program();
   if (what == "exit7") return 7;
   if (what.starts_with("forking:")) return forking_program(std::stoi(what.substr(8)));
   const std::size_t colon = what.find(':', 6);

@@ -123,6 +123,13 @@ TEST_F(Run, ThreadsShareTheirMemory) {
   EXPECT_GT(total("fetches"), 10U);
 }
 
+TEST_F(Run, PagesOfFilesTakeNothingFromAProgramsOwnMemory) {
+  const ChildOutcome ours = run(under("24MiB", itself("mapping")));
+  EXPECT_EQ(ours.out, "right\n") << ours.err;
+  EXPECT_EQ(total("fetches"), 0U) << "the kernel takes pages of files back by itself: 24 MiB hold the rest";
+  EXPECT_EQ(ours.err.find("cannot be managed"), std::string::npos) << ours.err;
+}
+
 TEST_F(Run, PassesOnTheExitStatusAndLeavesNothingBehind) {
   const ChildOutcome ours = run(under("12MiB", itself("exit7")));
   EXPECT_EQ(ours.code, 7);

@@ -42,18 +42,14 @@ std::size_t read_again(int file, char* to, std::size_t most) {
   return bytes;
 }
 
-/// The numbers that /proc/self/statm begins with.
-struct Sizes {
-  std::uint64_t pages = 0, resident = 0;
-};
-
-Sizes read_sizes(int statm) {
-  char text[128];
-  Sizes sizes;
-  const char* const end = text + read_again(statm, text, sizeof text);
-  const auto [first, failed] = std::from_chars(text, end, sizes.pages);
-  if (failed == std::errc() && first < end) std::from_chars(first + 1, end, sizes.resident);
-  return sizes;
+/// Returns the amount behind a name in /proc/self/status, `Name:  12 kB`.
+std::uint64_t amount_of(std::string_view status, std::string_view name) {
+  std::size_t at = status.find(name);
+  if (at == status.npos) return 0;
+  at = status.find_first_not_of(" \t", at + name.size());
+  std::uint64_t kibibytes = 0;
+  if (at != status.npos) std::from_chars(status.data() + at, status.data() + status.size(), kibibytes);
+  return kibibytes * 1024;
 }
 
 struct Line {
@@ -114,12 +110,16 @@ void Layout::open_files() {
     file = out_of_the_way(open(path, O_RDONLY | O_CLOEXEC));
   };
   reopen(maps_, "/proc/self/maps");
-  reopen(statm_, "/proc/self/statm");
+  reopen(status_, "/proc/self/status");
   reopen(pagemap_, "/proc/self/pagemap");
 }
 
-std::uint64_t Layout::program_size() const { return read_sizes(statm_).pages; }
-std::uint64_t Layout::resident_bytes() const { return read_sizes(statm_).resident * kPage; }
+void Layout::read_sizes() {
+  char text[4096];
+  const std::string_view status(text, read_again(status_, text, sizeof text));
+  size_ = amount_of(status, "\nVmSize:");
+  in_use_ = amount_of(status, "\nRssAnon:") + amount_of(status, "\nRssShmem:");
+}
 
 bool Layout::read_maps() {
   text_bytes_ = read_again(maps_, text_.data(), text_.size());
@@ -171,11 +171,12 @@ bool Layout::forget_gone(Service& service) {
   return gone_count > 0;
 }
 
-void Layout::look(Service& service) {
+bool Layout::look(Service& service) {
   const bool gone = forget_gone(service);
-  const std::uint64_t size = program_size();
-  if ((size == size_seen_ && !gone) || !read_maps()) return;
-  size_seen_ = size;
+  read_sizes();
+  if ((size_ == size_seen_ && !gone) || !read_maps()) return false;
+  const bool grows = size_ > size_seen_;
+  size_seen_ = size_;
   std::size_t count = 0;
   each_candidate([&](const Range& range) {
     if (count == next_ranges_.size()) return;
@@ -187,6 +188,7 @@ void Layout::look(Service& service) {
   });
   std::memcpy(&ranges_[0], &next_ranges_[0], count * sizeof(Range));
   count_ = count;
+  return grows;
 }
 
 void Layout::register_all(Service& service) {

@@ -20,8 +20,8 @@
 namespace terrace::pages {
 namespace {
 
-constexpr unsigned kTicksBeforeAWord = 20;
-constexpr unsigned kTicksBetweenShares = 8;
+constexpr unsigned kTicksBeforeAWord = 40;
+constexpr unsigned kTicksBetweenShares = 16;
 
 }  // namespace
 
@@ -169,31 +169,34 @@ std::uint64_t my_allowance(Library& me) {
 }  // namespace
 
 // What the program uses beside managed memory comes out of the same allowance.
-void tick(Library& me) {
-  me.layout->look(*me.service);
+bool tick(Library& me) {
+  // What malloc has just taken is the program's at once and managed only when it is found: a program that
+  // grows is looked at more often, so that little is touched in between.
+  const bool grows = me.layout->look(*me.service);
   look_for_children(me);
   if (!me.settings.record.empty() && now_ns() >= me.next_window_ns) {
     record_window(me);
     me.next_window_ns = now_ns() + static_cast<std::uint64_t>(me.settings.interval * 1e9);
   }
   const ServiceStatistics now = me.service->statistics();
-  const std::uint64_t whole = me.layout->resident_bytes(), managed = now.resident_pages * kPage;
+  const std::uint64_t whole = me.layout->in_use(), managed = now.resident_pages * kPage;
   const std::uint64_t unmanaged = whole > managed ? whole - managed : 0;
   const std::uint64_t fast = my_allowance(me);
   me.service->set_limit(fast > unmanaged ? fast - unmanaged : 0);
   // Memory that malloc has just taken is not managed yet: only what lasts is worth a word.
   me.ticks_without_room = unmanaged >= fast ? me.ticks_without_room + 1 : 0;
   if (me.ticks_without_room == kTicksBeforeAWord)
-    say(fmt::format(
-        "this program uses {} that cannot be managed (files, stacks, shared memory), which is no less "
-        "than --fast {}: give it more",
-        readable(Bytes{unmanaged}), readable(Bytes{fast})));
+    say(
+        fmt::format("this program uses {} that cannot be managed (stacks, shared and locked memory): give it "
+                    "more than --fast {}",
+                    readable(Bytes{unmanaged}), readable(Bytes{fast})));
   if (now.overdue_address != 0 && (me.row == nullptr || me.row->overdue != now.overdue_address))
     say(fmt::format(
         "a thread has waited for the page at {:#x} for more than a second: the disk is slow, or nobody "
         "serves it",
         now.overdue_address));
   report(me, now, unmanaged);
+  return grows;
 }
 
 }  // namespace terrace::pages

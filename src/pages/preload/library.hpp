@@ -59,7 +59,7 @@ void take_row(Library& me);
 void report(Library& me, const ServiceStatistics& now, std::uint64_t unmanaged);
 
 /// Looks at the program's layout, its children and what it may use; called every few milliseconds.
-void tick(Library& me);
+bool tick(Library& me);
 /// Adds a window to the trace: how often each part was wanted.
 void record_window(Library& me);
 

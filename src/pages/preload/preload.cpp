@@ -174,7 +174,8 @@ Result<void> start_library(const char* text) {
   options.interval_seconds = settings.interval;
   options.sample_always = options.log_faults = !settings.record.empty();
   options.tick = [] {
-    if (Library* const now = library.load()) tick(*now);
+    Library* const now = library.load();
+    return now != nullptr && tick(*now);
   };
   options.lost = [](const std::string& sentence) { say(sentence); };
   auto service = Service::start(std::move(stores), std::move(options));
