@@ -68,7 +68,7 @@ Packing pack(std::span<const PackingItem> items, Bytes alignment, PackingEffort 
   std::vector<Box> boxes;
   for (const PackingItem& item : items)
     if (item.size.count > 0)
-      boxes.push_back({round_up(item.size, alignment) / alignment, item.first, item.last});
+      boxes.push_back({round_up(item.size, alignment) / alignment, item.first, item.last, item.away});
   const Layout layout = improved(boxes, best_greedy(boxes, bound), bound, effort.looks);
 
   Packing packing{{}, alignment * layout.total, alignment};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every packing: its lower bound, and that it is valid.
+// What holds of every packing: its lower bound, and that it is valid. An item that is away for a while is two
+// here, before and after, of one offset.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +18,14 @@ namespace {
 
 class Validator {
  public:
-  Validator(std::span<const PackingItem> items, const Packing& packing) : items_(items), packing_(packing) {}
+  Validator(std::span<const PackingItem> items, const Packing& packing) : items_(items), packing_(packing) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const auto [size, first, last, away] = items[i];
+      if (size.count == 0) continue;  // it is nowhere
+      stays_.push_back({i, first, away.exists() ? away.left : last});
+      if (away.exists()) stays_.push_back({i, away.back, last});
+    }
+  }
 
   Result<void> run() const {
     if (packing_.offsets.size() != items_.size())
@@ -28,6 +36,11 @@ class Validator {
   }
 
  private:
+  struct Stay {
+    std::size_t item;
+    std::uint32_t first, last;
+  };
+
   static Error wrong(const std::string& reason) {
     return {ErrorCode::inconsistent, fmt::format("the packing is wrong: {}", reason)};
   }
@@ -49,13 +62,12 @@ class Validator {
   // Sweeps over time with the live items by offset: as long as they do not overlap, a new one can only
   // overlap the two it comes between.
   Result<void> apart() const {
-    const auto by_first = indices_by([&](std::size_t i) { return items_[i].first; });
-    const auto by_last = indices_by([&](std::size_t i) { return items_[i].last; });
+    const auto by_first = stays_by(&Stay::first), by_last = stays_by(&Stay::last);
     std::set<std::pair<std::uint64_t, std::size_t>> live;
     auto ending = by_last.begin();
-    for (const std::size_t i : by_first) {
-      for (; items_[*ending].last < items_[i].first; ++ending)
-        live.erase({packing_.offsets[*ending], *ending});
+    for (const Stay& stay : by_first) {
+      const std::size_t i = stay.item;
+      for (; ending->last < stay.first; ++ending) live.erase({packing_.offsets[ending->item], ending->item});
       const auto [at, inserted] = live.insert({packing_.offsets[i], i});
       if (at != live.begin() && overlap(std::prev(at)->second, i)) return clash(std::prev(at)->second, i);
       if (std::next(at) != live.end() && overlap(i, std::next(at)->second))
@@ -64,15 +76,12 @@ class Validator {
     return {};
   }
 
-  // Items of no size are nowhere.
-  template <class Key>
-  std::vector<std::size_t> indices_by(const Key& key) const {
-    std::vector<std::size_t> indices;
-    for (std::size_t i = 0; i < items_.size(); ++i)
-      if (items_[i].size.count > 0) indices.push_back(i);
-    std::sort(indices.begin(), indices.end(),
-              [&](std::size_t a, std::size_t b) { return std::pair(key(a), a) < std::pair(key(b), b); });
-    return indices;
+  std::vector<Stay> stays_by(std::uint32_t Stay::*when) const {
+    std::vector<Stay> stays = stays_;
+    std::sort(stays.begin(), stays.end(), [&](const Stay& a, const Stay& b) {
+      return std::pair(a.*when, a.item) < std::pair(b.*when, b.item);
+    });
+    return stays;
   }
 
   // pre: `low` does not begin above `high`
@@ -85,6 +94,7 @@ class Validator {
 
   const std::span<const PackingItem> items_;
   const Packing& packing_;
+  std::vector<Stay> stays_;
 };
 
 }  // namespace
@@ -102,12 +112,18 @@ Bytes live_bytes_bound(std::span<const PackingItem> items, Bytes alignment) {
   std::uint64_t sum = 0;
   for (const PackingItem& item : items) {
     check(item.first <= item.last, "an item ends before it begins");
+    const TimeAway& away = item.away;
+    check(!away.exists() || (item.first <= away.left && away.left < away.back && away.back <= item.last),
+          "an absence lies within its item's life");
     check(item.size.count <= kMost - sum && alignment.count <= kMost - sum, "the sizes are beyond 64 bits");
     const std::uint64_t size = round_up(item.size, alignment).count;
     sum += size;
     check(sum <= kMost, "the sizes are beyond 64 bits");
     changes.push_back({item.first, false, size});
     changes.push_back({item.last, true, size});
+    if (!away.exists()) continue;
+    changes.push_back({away.left, true, size});
+    changes.push_back({away.back, false, size});
   }
   std::sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) {
     return std::pair(a.when, a.goes) < std::pair(b.when, b.goes);

@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "plan/time_away.hpp"
+
 namespace terrace {
 
 /// An item with its size in units.
@@ -14,8 +16,12 @@ struct Box {
   std::uint64_t size;  ///< > 0
   std::uint32_t first;
   std::uint32_t last;
+  TimeAway away{};
 
-  bool meets(const Box& other) const noexcept { return first <= other.last && other.first <= last; }
+  bool meets(const Box& other) const noexcept {
+    return first <= other.last && other.first <= last && !away.covers(other.first, other.last) &&
+           !other.away.covers(first, last);
+  }
 };
 
 /// Which of the gaps that are large enough.
@@ -37,15 +43,20 @@ class Shelf {
   struct Placed {
     std::uint64_t begin, end;
     std::uint32_t first, last;
+    TimeAway away;
   };
   // Short lists one after the other: inserting into one long list would take longer than searching it.
   using Row = std::vector<Placed>;
 
+  template <bool kSomeAway>
   static std::uint64_t live_mask(const Placed& placed, const Box& box);
+  template <bool kSomeAway>
   std::uint64_t lowest_gap(const Box& box);
+  template <bool kSomeAway>
   std::uint64_t tightest_gap(const Box& box);
 
-  std::vector<Row> rows_;  // by begin, within and across; none is empty
+  std::vector<Row> rows_;   // by begin, within and across; none is empty
+  bool some_away_ = false;  // a box that was placed has an absence
   std::uint64_t top_ = 0;
   std::uint64_t looks_ = 0;
 };

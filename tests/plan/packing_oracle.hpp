@@ -29,6 +29,17 @@ class PackingOracle {
     return {smallest};
   }
 
+  /// Whether there is a position at which both are live, tried one by one.
+  static bool meet(const PackingItem& a, const PackingItem& b) {
+    const auto is_live = [](const PackingItem& item, std::uint32_t at) {
+      const bool away = item.away.exists() && at > item.away.left && at < item.away.back;
+      return item.first <= at && at <= item.last && !away;
+    };
+    for (std::uint32_t at = std::max(a.first, b.first); at <= std::min(a.last, b.last); ++at)
+      if (is_live(a, at) && is_live(b, at)) return true;
+    return false;
+  }
+
  private:
   std::uint64_t size(std::size_t i) const { return round_up(items_[i].size, alignment_).count; }
 
@@ -51,8 +62,7 @@ class PackingOracle {
     std::sort(candidates.begin(), candidates.end());
     for (const std::uint64_t offset : candidates) {
       const bool free = std::none_of(placed.begin(), placed.end(), [&](std::size_t j) {
-        return items_[i].first <= items_[j].last && items_[j].first <= items_[i].last &&
-               offset < offsets[j] + size(j) && offsets[j] < offset + size(i);
+        return meet(items_[i], items_[j]) && offset < offsets[j] + size(j) && offsets[j] < offset + size(i);
       });
       if (free) return offset;
     }

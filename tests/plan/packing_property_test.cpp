@@ -28,6 +28,20 @@ Items some_items(SplitMix& random, std::uint64_t most) {
   return random_items(random, most, kernels, 1 + random.below(kernels));
 }
 
+/// Half of these are there from first to last but for an absence, as what is fetched back before a step ends.
+Items items_with_absences(SplitMix& random, std::uint64_t most, std::uint64_t kernels) {
+  Items items = random_items(random, most, kernels, kernels);
+  for (PackingItem& item : items) {
+    if (random.below(2) == 0) continue;
+    const auto left = random.below(kernels - 1), back = left + 1 + random.below(kernels - 1 - left);
+    item = {item.size,
+            0,
+            static_cast<std::uint32_t>(kernels - 1),
+            {static_cast<std::uint32_t>(left), static_cast<std::uint32_t>(back)}};
+  }
+  return items;
+}
+
 double ratio(const Packing& packing, Bytes bound) {
   return static_cast<double>(packing.total.count) / static_cast<double>(bound.count);
 }
@@ -44,6 +58,33 @@ TEST(PackingProperty, IsValidAndNeverBelowTheBound) {
     EXPECT_EQ(packing.total.count % alignment.count, 0u);
     EXPECT_GE(packing.total, live_bytes_bound(items, alignment)) << round;
   }
+}
+
+TEST(PackingProperty, WhatIsAwayIsInNobodysWay) {
+  SplitMix random(9);
+  for (int round = 0; round < 200 * stress_factor(); ++round) {
+    const Items items = items_with_absences(random, 100, 2 + random.below(60));
+    const Bytes bound = live_bytes_bound(items, Bytes{8});
+    for (const Packing& packing :
+         {pack(items, Bytes{8}, {200'000}), pack_in_time_order(items, Bytes{8}, bound)}) {
+      const auto valid = validate(items, packing);
+      ASSERT_TRUE(valid) << round << ": " << valid.error().message;
+      EXPECT_GE(packing.total, bound) << round;
+    }
+  }
+}
+
+TEST(PackingProperty, SmallSetsWithAbsencesReachTheSmallestTotal) {
+  SplitMix random(10);
+  int rounds = 60 * stress_factor(), gains = 0;
+  for (int round = 0; round < rounds; ++round) {
+    Items items = items_with_absences(random, 6, 4 + random.below(6));
+    const Bytes optimum = testing::PackingOracle(items, Bytes{1}).smallest_total();
+    EXPECT_EQ(pack(items, Bytes{1}).total, optimum) << round;
+    for (PackingItem& item : items) item.away = {};
+    gains += testing::PackingOracle(items, Bytes{1}).smallest_total() > optimum;
+  }
+  EXPECT_GT(gains, 0) << "the generator makes no absence that helps";
 }
 
 TEST(PackingProperty, TheTotalIsWhereTheHighestItemEnds) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
 #include <stdexcept>
 
 #include "plan/packing_oracle.hpp"
@@ -36,6 +37,11 @@ TEST(LiveBytesBound, CountsAnItemAtItsFirstAndLastKernel) {
   EXPECT_EQ(live_bytes_bound(Items{item(10, 0, 4), item(20, 5, 8)}, Bytes{1}).count, 20u);
 }
 
+TEST(LiveBytesBound, LeavesOutWhatIsAway) {
+  const Items items{{Bytes{10}, 0, 9, {2, 7}}, item(15, 3, 6), item(1, 0, 9)};
+  EXPECT_EQ(live_bytes_bound(items, Bytes{1}), Bytes{16});
+}
+
 TEST(LiveBytesBound, RoundsEverySizeUp) {
   EXPECT_EQ(live_bytes_bound(Items{item(1, 0, 1), item(65, 0, 1), item(0, 0, 1)}, Bytes{64}).count, 192u);
 }
@@ -59,6 +65,13 @@ TEST(Pack, ReusesTheSpaceOfTheDead) {
 }
 
 TEST(Pack, KeepsTheLivingApart) { EXPECT_EQ(total({item(10, 0, 4), item(10, 4, 9)}), 20u); }
+
+TEST(Pack, LendsOutThePlaceOfWhatIsAway) {
+  const PackingItem away{Bytes{10}, 0, 9, {2, 7}};
+  EXPECT_EQ(total({away, item(10, 3, 6)}), 10u);
+  EXPECT_EQ(total({away, item(10, 2, 6)}), 20u) << "it has not left yet";
+  EXPECT_EQ(total({away, item(10, 3, 7)}), 20u) << "it is back already";
+}
 
 TEST(Pack, AlignsEveryOffset) {
   const Items items{item(1, 0, 9), item(100, 0, 9), item(65, 0, 9)};
@@ -154,11 +167,12 @@ TEST(ValidatePacking, AgreesWithComparingAllPairs) {
       const auto first = static_cast<std::uint32_t>(random.below(10));
       items.push_back(item(random.below(8), first, first + static_cast<std::uint32_t>(random.below(4))));
       packing.offsets.push_back(random.below(40));
+      if (items.back().last == first + 3) items.back().away = {first, first + 2};
     }
     bool overlap = false;
     for (std::size_t i = 0; i < items.size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
-        overlap |= items[i].first <= items[j].last && items[j].first <= items[i].last &&
+        overlap |= testing::PackingOracle::meet(items[i], items[j]) &&
                    packing.offsets[i] < packing.offsets[j] + items[j].size.count &&
                    packing.offsets[j] < packing.offsets[i] + items[i].size.count && items[i].size.count > 0 &&
                    items[j].size.count > 0;
@@ -168,6 +182,49 @@ TEST(ValidatePacking, AgreesWithComparingAllPairs) {
   // Both outcomes are common.
   EXPECT_GT(valid, rounds / 10);
   EXPECT_LT(valid, rounds * 9 / 10);
+}
+
+/// Packs with a reserve and checks the packing, and that nothing else reaches into it.
+Packing with_reserve(const Items& items, const std::vector<bool>& in_reserve, std::uint64_t limit,
+                     std::uint64_t alignment = 1) {
+  const Packing packing = pack_with_reserve(items, in_reserve, Bytes{alignment}, Bytes{limit});
+  const auto valid = validate(items, packing);
+  EXPECT_TRUE(valid) << valid.error().message;
+  for (std::size_t r = 0; r < items.size(); ++r) {
+    for (std::size_t o = 0; o < items.size(); ++o) {
+      const bool meet = items[r].first <= items[o].last && items[o].first <= items[r].last;
+      if (!in_reserve[r] || in_reserve[o] || !meet || items[o].size.count == 0) continue;
+      EXPECT_GE(packing.offsets[r], packing.offsets[o] + items[o].size.count) << r << " and " << o;
+    }
+  }
+  return packing;
+}
+
+TEST(PackWithReserve, GivesOthersWhatTheReserveNoLongerNeeds) {
+  const Items items{item(60, 0, 1), item(40, 0, 1), item(90, 2, 3), item(10, 2, 3)};
+  EXPECT_EQ(with_reserve(items, {true, false, false, true}, 100).total.count, 100u);
+}
+
+TEST(PackWithReserve, ExceedsTheLimitWhereTheOthersDoNotFitBelow) {
+  const Items items{item(60, 0, 1), item(50, 0, 1)};
+  EXPECT_EQ(with_reserve(items, {true, false}, 100).total.count, 110u);
+}
+
+TEST(PackWithReserve, HoldsForRandomItems) {
+  std::mt19937_64 random(7);
+  const auto below = [&](std::uint64_t n) { return random() % n; };
+  for (int round = 0; round < 60; ++round) {
+    Items items;
+    std::vector<bool> in_reserve;
+    for (int i = 0; i < 80; ++i) {
+      const bool reserved = below(3) == 0;
+      const auto first = static_cast<std::uint32_t>(below(100));
+      items.push_back(item(below(50), first, first + static_cast<std::uint32_t>(below(reserved ? 3 : 40))));
+      in_reserve.push_back(reserved);
+    }
+    const std::uint64_t alignment = round % 2 == 0 ? 1 : 16;
+    with_reserve(items, in_reserve, live_bytes_bound(items, Bytes{alignment}).count, alignment);
+  }
 }
 
 }  // namespace

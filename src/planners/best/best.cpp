@@ -38,7 +38,7 @@ const char* const kAutoTmIterations = "300";
 constexpr double kClose = 1e-3;
 
 /// Where movement alone is so much slower than with recomputation, it is not tried further.
-constexpr double kMuchSlower = 1.05;
+constexpr double kMuchSlower = 1.25;
 
 /// How many plans are tried at most. Where walks find better ones, few are tried by segments.
 constexpr std::uint64_t kMostPriced = 8, kMostRecomputed = 20, kFewRecomputed = 4, kMostEvicted = 20;
@@ -101,6 +101,18 @@ bool moves_anything(const Plan& plan) {
                      [](const Instruction& one) { return std::holds_alternative<Copy>(one); });
 }
 
+/// Whether a tensor is in fast memory between two steps and leaves it during one.
+bool anything_returns(const Plan& plan, const Graph& graph) {
+  std::vector<bool> starts(graph.tensors.size());
+  for (const Alloc& region : plan.start) {
+    if (region.tier == TierId{0} && graph[region.tensor].persistent) starts[region.tensor.index] = true;
+  }
+  return std::any_of(plan.instructions.begin(), plan.instructions.end(), [&](const Instruction& one) {
+    const auto* free = std::get_if<Free>(&one);
+    return free && free->tier == TierId{0} && starts[free->tensor.index];
+  });
+}
+
 /// Plans a step with some recomputation.
 class RecomputePlanning {
  public:
@@ -122,13 +134,30 @@ class RecomputePlanning {
   best::GuidedPlanning planning_;
 };
 
+/// What is expected of a plan's copies, and where its tensors are between two steps.
+struct Way {
+  best::Copies copies = best::Copies::waited_for;
+  best::Between between = best::Between::as_placed;
+};
+
+/// For each expectation of copies the way with tensors as placed comes first, then the one with tensors in
+/// slower memory, which need not be tried where the first one's plan lets nothing return. Where kernels can
+/// use slower memory, tensors that leave fast memory are in it between steps in any case.
+std::vector<Way> ways(const bounds::Problem& problem, std::initializer_list<best::Copies> copies) {
+  std::vector<Way> all;
+  for (const best::Copies some : copies) {
+    all.push_back({some, best::Between::as_placed});
+    if (!problem.addressable) all.push_back({some, best::Between::in_slow});
+  }
+  return all;
+}
+
 /// Offers steps with recomputation, and remembers the one with the fastest plan.
 class RecomputeTries {
  public:
-  /// `copies`: what is expected of them, each of which is tried.
-  RecomputeTries(const PlanRequest& request, Fastest& fastest, std::uint64_t most,
-                 std::vector<best::Copies> copies)
-      : request_(request), fastest_(fastest), left_(most), copies_(std::move(copies)) {}
+  /// Every way is tried with every step.
+  RecomputeTries(const PlanRequest& request, Fastest& fastest, std::uint64_t most, std::vector<Way> ways)
+      : request_(request), fastest_(fastest), left_(most), ways_(std::move(ways)) {}
 
   std::uint64_t left() const { return left_; }
   bool is_over() const { return left_ == 0 || request_.stop.stop_requested(); }
@@ -140,14 +169,15 @@ class RecomputeTries {
     --left_;
     auto planning = std::make_unique<RecomputePlanning>(std::move(step));
     bool faster = false;
-    for (const best::Copies copies : copies_) {
-      const best::GuidedPlanning::Recipe recipe{kReserves[0], best::Order::largest_first, request_.seed,
-                                                false, copies};
-      auto plan = planning->plan(recipe);
+    bool returns = true;
+    for (const Way& way : ways_) {
+      if (way.between == best::Between::in_slow && !returns) continue;
+      auto plan = planning->plan(recipe(kReserves[0], way));
       const bool moves = !plan || moves_anything(*plan);
+      returns = !plan || anything_returns(*plan, request_.graph);
       if (fastest_.offer(std::move(plan), kRecomputed)) {
         faster = true;
-        expected_ = copies;
+        best_way_ = way;
       }
       if (!moves) break;
     }
@@ -158,18 +188,22 @@ class RecomputeTries {
   /// Offers the fastest step with other shares of memory left free.
   void offer_other_reserves() {
     for (std::size_t i = 1; chosen_ && i < std::size(kReserves); ++i) {
-      const best::GuidedPlanning::Recipe recipe{kReserves[i], best::Order::largest_first, request_.seed, true,
-                                                expected_};
-      fastest_.offer(chosen_->plan(recipe), kRecomputed);
+      auto more = recipe(kReserves[i], best_way_);
+      more.exchanges = true;
+      fastest_.offer(chosen_->plan(more), kRecomputed);
     }
   }
 
  private:
+  best::GuidedPlanning::Recipe recipe(double reserve, const Way& way) const {
+    return {reserve, best::Order::largest_first, request_.seed, false, way.copies, way.between};
+  }
+
   const PlanRequest& request_;
   Fastest& fastest_;
   std::uint64_t left_;
-  std::vector<best::Copies> copies_;
-  best::Copies expected_ = best::Copies::waited_for;  ///< of those, in the fastest plan
+  std::vector<Way> ways_;
+  Way best_way_;  ///< of those, the one of the fastest plan
   std::unique_ptr<RecomputePlanning> chosen_;
 };
 
@@ -181,7 +215,7 @@ class RecomputeSearch {
       : request_(request),
         priced_(priced),
         checkpoints_(request, priced.uses(), priced.problem(), priced.multipliers()),
-        tries_(request, fastest, priced.tries(most), {best::Copies::waited_for}) {}
+        tries_(request, fastest, priced.tries(most), ways(priced.problem(), {best::Copies::waited_for})) {}
 
   void run() {
     const std::uint64_t all = tries_.left();
@@ -231,7 +265,7 @@ class EvictionSearch {
         priced_(priced),
         walk_(request, priced.uses(), priced.problem()),
         tries_(request, fastest, priced.tries(kMostEvicted),
-               {best::Copies::hidden, best::Copies::waited_for}) {}
+               ways(priced.problem(), {best::Copies::hidden, best::Copies::waited_for})) {}
 
   void run() {
     const std::uint64_t all = tries_.left();
@@ -294,7 +328,13 @@ void offer_priced(const PlanRequest& request, const best::GuidedPlanning& priced
                   std::uint64_t end, Fastest& fastest) {
   for (std::uint64_t i = first; i < end && !request.stop.stop_requested(); ++i) {
     const best::Order order = i % 2 == 0 ? best::Order::largest_first : best::Order::random;
-    fastest.offer(priced.plan({kReserves[i % std::size(kReserves)], order, request.seed + i}), kPriced);
+    for (const Way& way : ways(priced.problem(), {best::Copies::waited_for})) {
+      auto plan = priced.plan(
+          {kReserves[i % std::size(kReserves)], order, request.seed + i, true, way.copies, way.between});
+      const bool returns = !plan || anything_returns(*plan, request.graph);
+      fastest.offer(std::move(plan), kPriced);
+      if (!returns) break;
+    }
   }
 }
 

@@ -114,24 +114,30 @@ std::uint64_t GuidedPlanning::tries(std::uint64_t most) const {
   return std::clamp<std::uint64_t>(kTryWork / std::max<std::size_t>(problem_.uses.size(), 1), 1, most);
 }
 
-Schedule GuidedPlanning::schedule(const Placement& placement) const {
+Schedule GuidedPlanning::schedule(const Placement& placement, Between between) const {
   Schedule schedule(view_, visits_, units_);
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
-    add_unit(u, placement, schedule);
+    add_unit(u, placement, between, schedule);
     book(view_, units_, visits_, u, schedule);
   }
   return schedule;
 }
 
 /// A unit is one tensor, and its visits are that tensor's uses.
-void GuidedPlanning::add_unit(std::uint32_t u, const Placement& placement, Schedule& schedule) const {
+void GuidedPlanning::add_unit(std::uint32_t u, const Placement& placement, Between between,
+                              Schedule& schedule) const {
   const Unit& unit = units_.all[u];
   const std::uint32_t t = number_[unit.tensors.front().index];
   const bool pinned = unit.fixed || (t != kNever && placement.is_pinned(t));
   schedule.from_start[u] = pinned;
   if (t == kNever) return;
   const auto& arrivals = placement.path(t).arrivals;
-  if (unit.given && !pinned) schedule.from_start[u] = stays(arrivals.front());
+  // Where kernels can use slower memory, what is not pinned begins and ends the step there.
+  const bool returns = between == Between::as_placed && unit.persistent && !pinned && !unit.in_place &&
+                       unit.tensors.size() == 1 && arrivals.front().from != bounds::kSlow &&
+                       stays(arrivals.back());
+  schedule.returns[u] = returns;
+  if ((unit.given && !pinned) || returns) schedule.from_start[u] = stays(arrivals.front());
   std::size_t i = 0;
   for (std::uint32_t v = visits_.first[u]; v != kNever; v = visits_.all[v].next, ++i) {
     const bool last = visits_.all[v].next == kNever;
@@ -147,7 +153,7 @@ Result<Draft> GuidedPlanning::draft(Bytes capacity, const Recipe& recipe) const 
   // Where kernels wait for links anyway, stores go in the order in which tensors leave.
   const auto stores =
       expected(recipe) == Copies::hidden ? migration::Stores::ahead : migration::Stores::when_leaving;
-  migration::MigrationWriter writer(view_, units_, visits_, schedule(placed), capacity, end,
+  migration::MigrationWriter writer(view_, units_, visits_, schedule(placed, recipe.between), capacity, end,
                                     migration::FetchOrder::use, view_.kernels(), stores);
   return writer.write(large ? PackingEffort{0} : kPlanEffort);
 }

@@ -15,6 +15,10 @@ namespace terrace::best {
 enum class MultiplierEffort { careful, rough };
 
 /// What all plans for one request share.
+/// Where a persistent tensor that leaves fast memory during the step is between two steps: where its path has
+/// it, so that the first and the last kernels need not wait for it, or in slower memory.
+enum class Between { as_placed, in_slow };
+
 class GuidedPlanning {
  public:
   /// `side_by_side`: persistent tensors that are in fast memory from step to step, in this order.
@@ -28,6 +32,7 @@ class GuidedPlanning {
     bool exchanges = true;  ///< whether tensors that compete for memory choose in other orders, too
     /// Where kernels use fast memory alone; elsewhere copies are always expected to be hidden.
     Copies copies = Copies::waited_for;
+    Between between = Between::as_placed;
   };
   /// Falls back on what `plan_to_fit` does where the sweeps fit nothing.
   Result<Plan> plan(const Recipe& recipe) const;
@@ -47,8 +52,9 @@ class GuidedPlanning {
     return problem_.addressable ? Copies::hidden : recipe.copies;
   }
   Placement place(double capacity, const Recipe& recipe) const;
-  migration::Schedule schedule(const Placement& placement) const;
-  void add_unit(std::uint32_t unit, const Placement& placement, migration::Schedule& schedule) const;
+  migration::Schedule schedule(const Placement& placement, Between between) const;
+  void add_unit(std::uint32_t unit, const Placement& placement, Between between,
+                migration::Schedule& schedule) const;
 
   const PlanRequest& request_;
   migration::StepView view_;
