@@ -26,13 +26,14 @@ struct PlannedRun {
   }
 };
 
-inline std::unique_ptr<PlannedRun> start_run(const nlohmann::json& task) {
+inline std::unique_ptr<PlannedRun> start_run(const nlohmann::json& task,
+                                             const TrainerOptions& options = training_options()) {
   auto [workload, budget] = fitted(task);
   Profile profile = profile_of(workload, budget).value();
   Planned planned = plan_of(workload, profile, budget, task.at("planner").get<std::string>()).value();
   const Graph graph = workload.graph();
   Trainer trainer =
-      Trainer::start(std::move(workload.program), planned.plan, workload.machine, training_options()).value();
+      Trainer::start(std::move(workload.program), planned.plan, workload.machine, options).value();
   return std::unique_ptr<PlannedRun>(new PlannedRun{std::move(workload.machine), std::move(profile),
                                                     planned.plan.plan(), std::move(trainer),
                                                     SyntheticData(graph, training_options().seed)});

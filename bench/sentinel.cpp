@@ -12,6 +12,7 @@
 //   large     large batches: 002 Fig. 4.8
 //   figure11  without the reserve, grouping, trial
 //   lowered11 the same with the kernels and workspaces that this processor has
+//   layout    groups of every size and a reserve in one piece (002 section 4.4.2 and 4.4.3)
 //   traffic   what is moved, and what kernels use of both memories: 002 Table 4.4, Fig. 4.9
 //   figure7   lengths of intervals, and how they begin (Fig. 8)
 //   figure12  fast memory from 10% to 60%
@@ -20,12 +21,15 @@
 //   planning  seconds to plan 10,000 kernels
 //   executed-numa, executed-optane  figure10 carried out; wants a quiet computer
 //   where     where executed steps lose what was not predicted
+//   beside    why transfers that were predicted to be hidden are waited for
 //   executed11  figure11 carried out
 //   executed-autotm  AutoTM's plans beside Sentinel's, carried out, and how far predictions are off (001 Fig.
 //   11)
 #include <cmath>
 #include <functional>
 
+#include "sentinel_ablations.hpp"
+#include "sentinel_beside.hpp"
 #include "sentinel_executed.hpp"
 #include "sentinel_losses.hpp"
 #include "sentinel_memory.hpp"
@@ -52,6 +56,7 @@ std::vector<Section> sections(const std::string& program) {
           {"large", large},
           {"figure11", [](bool quick) { return figure11(quick, GraphOf::operations); }},
           {"lowered11", [](bool quick) { return figure11(quick, GraphOf::kernels); }},
+          {"layout", layout},
           {"traffic", traffic},
           {"figure7", figure7},
           {"figure12", figure12},
@@ -61,6 +66,7 @@ std::vector<Section> sections(const std::string& program) {
           {"executed-numa", [program](bool quick) { return executed(program, kNuma, quick); }},
           {"executed-optane", [program](bool quick) { return executed(program, kOptane, quick); }},
           {"where", executed_where},
+          {"beside", executed_beside},
           {"executed11", [program](bool quick) { return executed11(program, quick); }},
           {"executed-autotm", [program](bool quick) { return executed_autotm(program, quick); }}};
 }

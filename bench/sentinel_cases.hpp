@@ -18,15 +18,20 @@
 
 namespace terrace::bench {
 
-/// Builds a network for images of 32x32, which the zoo has for 224x224.
+/// Trains a network to tell images of `side` times `side` apart.
 template <class Logits>
-Graph cifar_training(std::string name, std::int64_t batch, const Logits& logits) {
-  constexpr std::int64_t kSide = 32;
+Graph training_on_images(std::string name, std::int64_t batch, std::int64_t side, const Logits& logits) {
   Net net(std::move(name));
-  const Value image = net.input("image", {batch, 3, kSide, kSide});
+  const Value image = net.input("image", {batch, 3, side, side});
   const Value label = net.input("label", {batch}, DataType::i32);
   net.train(net.cross_entropy(logits(net, image), label), {.momentum = 0.9F, .weight_decay = 1e-4F});
   return std::move(net).finish();
+}
+
+/// Builds a network for images of 32x32, which the zoo has for 224x224.
+template <class Logits>
+Graph cifar_training(std::string name, std::int64_t batch, const Logits& logits) {
+  return training_on_images(std::move(name), batch, 32, logits);
 }
 
 inline Graph cifar_bottlenecks(const std::string& name, std::int64_t batch,

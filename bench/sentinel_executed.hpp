@@ -171,13 +171,4 @@ inline json executed_autotm(const std::string& program, bool quick) {
                   {"sentinel", "sentinel+", "autotm-static+iterations=500", kAutoTmSync});
 }
 
-/// 000 Fig. 11 carried out.
-inline json executed11(const std::string& program, bool quick) {
-  std::vector<std::string> planners{kAsPublished};
-  for (const char* option : kAblations) planners.push_back(std::string(kAsPublished) + option);
-  const std::vector<Executed> models =
-      quick ? executed_models(quick) : std::vector<Executed>{{"resnet32", 128}, {"dcgan", 64}};
-  return executed(program, kNuma, quick, models, planners);
-}
-
 }  // namespace terrace::bench

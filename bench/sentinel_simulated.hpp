@@ -143,6 +143,46 @@ inline json figure11(bool quick, GraphOf what) {
   return rows;
 }
 
+/// What the layout of 002 section 4.4.2 and 4.4.3 changes: groups of every size, and a reserve in one piece.
+inline json layout(bool quick) {
+  constexpr const char* kLayouts[] = {"+grouping=small+reserve=on", "+grouping=published+reserve=on",
+                                      "+grouping=small+reserve=contiguous",
+                                      "+grouping=published+reserve=contiguous"};
+  json rows = json::array();
+  print_head("Share of fast-only speed at 20% by the layout of fast memory, and copies in a step",
+             "| model, batch | machine | graph | small groups, reserve anywhere | groups of every size | "
+             "reserve in one piece | both |");
+  const auto compare = [&](const PaperCase& one, const std::string& machine, GraphOf what) {
+    if (what == GraphOf::kernels && one.name.starts_with("bert")) return;  // as in figure11
+    const Simulated on(one.build(one.batch), machine, what);
+    json row{{"model", one.name}, {"batch", one.batch}, {"machine", machine}};
+    row["graph"] = what == GraphOf::kernels ? "kernels" : "operations";
+    std::string line =
+        fmt::format("| {} {} | {} | {} |", one.name, one.batch, machine, row["graph"].get<std::string>());
+    for (const char* option : kLayouts) {
+      const auto plan = on.plan(kAsPublished + std::string(option), kUsualShare);
+      std::optional<double> speed;
+      std::size_t copies = 0;
+      if (plan) {
+        speed = on.fast_only() / plan->prediction.step;
+        for (const Instruction& instruction : plan->instructions)
+          copies += std::holds_alternative<Copy>(instruction) ? 1 : 0;
+      }
+      row["layouts"][option] = {{"speed", number(speed)}, {"copies", copies}};
+      line += fmt::format(" {}, {} |", percent(speed), copies);
+    }
+    print_line(line);
+    rows.push_back(std::move(row));
+  };
+  for (const GraphOf what : {GraphOf::operations, GraphOf::kernels}) {
+    for (const PaperCase& one : cases_of_000())
+      if (!quick || one.name == "resnet32") compare(one, kNuma, what);
+    for (const PaperCase& one : cases_of_002())
+      if (!quick) compare(one, kOptane, what);
+  }
+  return rows;
+}
+
 inline json count_cases(const sentinel::Examination& found) {
   int counts[3] = {};
   for (const sentinel::Case one : found.cases) ++counts[static_cast<int>(one)];

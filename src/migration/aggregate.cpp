@@ -259,9 +259,9 @@ class Aggregator {
     }
     std::size_t batched = 0;
     for (auto& [moment, list] : together) {
-      const auto rank = [&](std::uint32_t number) {
+      const auto rank = [&, run = moment.first](std::uint32_t number) {
         const PlanRegion& region = regions_.all[number];
-        return std::pair(future(region.tensor, moment.first).first, size(region));
+        return std::pair(future(region.tensor, run).first, size(region));
       };
       std::stable_sort(list.begin(), list.end(),
                        [&](std::uint32_t a, std::uint32_t b) { return rank(a) > rank(b); });

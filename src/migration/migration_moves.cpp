@@ -100,8 +100,9 @@ void MigrationWriter::finish() {
         if (!fast && !in_backing_tier_[u]) writer_.restore(tensor, {0});
       } else if (!units_.all[u].persistent && fast) {
         free_slow(tensor);
-      } else if (schedule_.from_start[u]) {
+      } else if (schedule_.from_start[u] || schedule_.returns[u]) {
         free_slow(tensor);
+        writer_.put_back(tensor, {0});
       }
     }
   }

@@ -14,15 +14,17 @@ void MigrationWriter::plan_stores() {
   for (std::uint32_t v = 0; v < visits_.all.size(); ++v) {
     const Visit& last = visits_.all[v];
     const Unit& unit = units_.all[last.unit];
-    if (schedule_.in_place[v] || schedule_.stays[v] || unit.tensors.size() > 1 || !unit.backing_tier)
-      continue;
-    if (is_pinned(last.unit)) continue;
+    if (schedule_.in_place[v] || remains(v) || unit.tensors.size() > 1 || !unit.backing_tier) continue;
+    if (is_pinned(units_, schedule_, last.unit)) continue;
     if (last.last >= view_.kernels() || !is_read_later(unit.tensors.front(), last.last)) continue;
     std::uint32_t first = v;
     while (!visits_.all[first].writes && visits_.all[first].previous != kNever &&
            schedule_.stays[visits_.all[first].previous])
       first = visits_.all[first].previous;
-    const std::uint32_t earliest = visits_.all[first].last + (visits_.all[first].writes ? 1 : 0);
+    const bool was_there = visits_.all[first].previous == kNever && schedule_.returns[last.unit] &&
+                           schedule_.from_start[last.unit] && !visits_.all[first].writes;
+    const std::uint32_t earliest =
+        was_there ? 0 : visits_.all[first].last + (visits_.all[first].writes ? 1 : 0);
     if (earliest > last.last) continue;
     const Seconds takes = time_beside_kernels(*machine_.link({0}, *unit.backing_tier), unit.size);
     const Seconds begin = view_.begin[last.last + 1] - takes;

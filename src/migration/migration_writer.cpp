@@ -11,7 +11,7 @@ namespace terrace::migration {
 
 MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const Visits& visits,
                                  Schedule schedule, Bytes capacity, const IntervalEnd& end, FetchOrder order,
-                                 std::uint32_t ahead, Stores stores)
+                                 std::uint32_t ahead, Stores stores, Reserve reserve)
     : view_(view),
       graph_(view.request.graph),
       machine_(view.request.machine),
@@ -31,6 +31,7 @@ MigrationWriter::MigrationWriter(const StepView& view, const Units& units, const
       waited_(visits.intervals()) {
   for (const Unit& unit : units.all) {
     if (unit.tensors.size() > 1) writer_.keep_together(unit.tensors);
+    if (unit.short_lived && reserve == Reserve::contiguous) writer_.reserve(unit.tensors.front());
   }
   for (std::uint32_t i = 0; i < graph_.tensors.size(); ++i) needed_[i] = view.uses.first_reads({i});
   if (stores == Stores::ahead) plan_stores();
@@ -50,7 +51,8 @@ Result<void> MigrationWriter::begin() {
     const Unit& unit = units_.all[u];
     if (!unit.persistent && !unit.given) continue;
     TierId start{0};
-    if (!schedule_.from_start[u] && (unit.persistent || unit.in_place)) {
+    const bool away = unit.persistent ? !schedule_.returns[u] : unit.in_place;
+    if (!schedule_.from_start[u] && away) {
       const auto spill = spill_tier(unit);
       if (!spill) return spill.error();
       // What is given is filled where kernels could use it.
@@ -66,7 +68,8 @@ Result<void> MigrationWriter::begin() {
     walk_.used += size_of(u);
   }
   for (std::uint32_t u = 0; u < units_.all.size(); ++u) {
-    if (!units_.all[u].given || in_backing_tier_[u] || schedule_.from_start[u]) continue;
+    const bool leaves = (units_.all[u].given || schedule_.returns[u]) && !schedule_.from_start[u];
+    if (!leaves || in_backing_tier_[u]) continue;
     if (auto left = leave(u, 0); !left) return left;
   }
   return {};
@@ -174,9 +177,10 @@ void MigrationWriter::after_use(const Use& use) {
   if (!in_backing_tier_[u]) free_slow(use.tensor);
 }
 
-/// Returns whether the unit is in fast memory for the whole step.
-bool MigrationWriter::is_pinned(std::uint32_t u) const {
-  return units_.all[u].fixed || (units_.all[u].persistent && schedule_.from_start[u]);
+/// Returns whether the unit is in fast memory until its next visit, or until the step ends.
+bool MigrationWriter::remains(std::uint32_t visit) const {
+  const Visit& what = visits_.all[visit];
+  return what.next == kNever ? schedule_.returns[what.unit] : schedule_.stays[visit];
 }
 
 Result<void> MigrationWriter::end_visits(std::uint32_t kernel) {
@@ -186,7 +190,7 @@ Result<void> MigrationWriter::end_visits(std::uint32_t kernel) {
     const State& state = state_[u];
     const Visit& visit = visits_.all[state.visit];
     if (visit.last != kernel || state.regions == 0 || state.leaving) continue;
-    if (schedule_.stays[state.visit] || is_pinned(u)) continue;
+    if (remains(state.visit) || is_pinned(units_, schedule_, u)) continue;
     if (auto left = leave(u, kernel + 1); !left) return left;
   }
   return {};

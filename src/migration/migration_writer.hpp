@@ -25,12 +25,15 @@ enum class Case { done, no_room, no_time };
 /// only read it from there on. The latter is for units of one tensor.
 enum class Stores { when_leaving, ahead };
 
+/// Where short-lived tensors lie in fast memory: anywhere, or side by side in one space (000 section 4.3).
+enum class Reserve { anywhere, contiguous };
+
 class MigrationWriter {
  public:
   /// Borrows all but the schedule. `ahead`: for how many intervals to come fetches are asked for.
   MigrationWriter(const StepView& view, const Units& units, const Visits& visits, Schedule schedule,
                   Bytes capacity, const IntervalEnd& end, FetchOrder order, std::uint32_t ahead = 1,
-                  Stores stores = Stores::when_leaving);
+                  Stores stores = Stores::when_leaving, Reserve reserve = Reserve::anywhere);
 
   Result<Draft> write(PackingEffort effort);
   /// Returns how each interval began; those for which nothing migrates are done.
@@ -68,7 +71,7 @@ class MigrationWriter {
   void store_ahead(std::uint32_t kernel);
   bool is_read_later(TensorId tensor, std::uint32_t kernel) const;
   bool is_storable(std::uint32_t unit) const;
-  bool is_pinned(std::uint32_t unit) const;
+  bool remains(std::uint32_t visit) const;
   void store(std::uint32_t unit, TierId to);
   Result<void> compute(std::uint32_t kernel);
   Result<void> make_operands(std::uint32_t kernel);

@@ -17,10 +17,16 @@ namespace {
 constexpr std::size_t kMany = 8000;
 
 /// Searches for a smaller packing only where the quick one does not fit.
-Packing pack_within(std::span<const PackingItem> items, Bytes alignment, Bytes limit, PackingEffort effort) {
+Packing pack_within(std::span<const PackingItem> items, const std::vector<bool>& reserved, Bytes alignment,
+                    Bytes limit, PackingEffort effort) {
   // A tier far larger than needed is not used to its end.
   const Bytes least = live_bytes_bound(items, alignment);
-  Packing quick = pack_in_time_order(items, alignment, std::min(limit, least + least / 8));
+  const Bytes wanted = std::min(limit, least + least / 8);
+  if (std::find(reserved.begin(), reserved.end(), true) != reserved.end()) {
+    Packing tight = pack_with_reserve(items, reserved, alignment, wanted);
+    return tight.total <= limit ? tight : pack_with_reserve(items, reserved, alignment, limit);
+  }
+  Packing quick = pack_in_time_order(items, alignment, wanted);
   if (quick.total <= limit || items.size() > kMany) return quick;
   Packing searched = pack(items, alignment, effort);
   return searched.total < quick.total ? searched : quick;
@@ -34,6 +40,7 @@ PlanWriter::PlanWriter(const PlanRequest& request, std::string planner)
       stays_(request.machine.tiers.size()),
       blocks_(request.machine.tiers.size()),
       group_(request.graph.tensors.size(), kAlone),
+      reserved_(request.graph.tensors.size()),
       live_(request.machine.tiers.size()) {
   plan_.planner = std::move(planner);
   plan_.graph = fingerprint(request.graph);
@@ -111,7 +118,8 @@ std::uint32_t PlanWriter::block_for(TensorId tensor, TierId tier, Group group, s
   if (block_is_open(tier, group)) return open_blocks_[group][tier.index];
   const Bytes bytes = block_size(tensor, tier, group);
   const auto block = static_cast<std::uint32_t>(blocks_[tier.index].size());
-  blocks_[tier.index].push_back({bytes, first, kNone, from_start, group});
+  const bool reserved = tier == TierId{0} && reserved_[tensor.index];
+  blocks_[tier.index].push_back({bytes, first, kNone, from_start, group, reserved});
   live_[tier.index] += bytes;
   if (group != kAlone) open_blocks_[group][tier.index] = block;
   return block;
@@ -130,7 +138,7 @@ void PlanWriter::open(TensorId tensor, TierId tier, Group group, std::uint32_t i
   }
   ++blocks_[tier.index][block].regions;
   stay_of(tensor, tier) = static_cast<std::uint32_t>(stays_[tier.index].size());
-  stays_[tier.index].push_back({tensor, instruction, kNone, block, within});
+  stays_[tier.index].push_back({tensor, instruction, block, within});
 }
 
 void PlanWriter::start(TensorId tensor, TierId tier, Group group) {
@@ -144,17 +152,23 @@ void PlanWriter::alloc(TensorId tensor, TierId tier, Group group) {
 }
 
 void PlanWriter::restore(TensorId tensor, TierId tier) {
-  for (std::uint32_t i = 0; i < stays_[tier.index].size(); ++i) {
-    Stay& stay = stays_[tier.index][i];
-    if (stay.tensor != tensor || stay.instruction != kNone) continue;
-    stay_of(tensor, tier) = i;
-    stay.again = position() - 1;
-    blocks_[tier.index][stay.block].restored = true;
-    live_[tier.index] += size(tensor, tier);
-    break;
-  }
-  check(has(tensor, tier), "only a region of the start is restored");
-  plan_.instructions.emplace_back(Alloc{tensor, tier, 0});
+  alloc(tensor, tier, kAlone);
+  put_back(tensor, tier);
+}
+
+void PlanWriter::put_back(TensorId tensor, TierId tier) {
+  auto& stays = stays_[tier.index];
+  Stay& now = stays[stay_of(tensor, tier)];
+  if (now.instruction == kNone) return;
+  const auto start = std::find_if(stays.begin(), stays.end(), [&](const Stay& stay) {
+    return stay.tensor == tensor && stay.instruction == kNone;
+  });
+  check(start != stays.end(), "only a region of the start is restored");
+  Block& own = blocks_[tier.index][now.block];
+  blocks_[tier.index][start->block].restored = own.first;
+  own.size = {};
+  now.block = start->block;
+  now.within = start->within;
 }
 
 void PlanWriter::free(TensorId tensor, TierId tier) {
@@ -195,48 +209,67 @@ void PlanWriter::place(TierId tier, const std::vector<std::uint64_t>& offsets) {
     const std::uint64_t offset = offsets[stay.block] + stay.within.count;
     if (stay.instruction == kNone) {
       plan_.start.push_back({stay.tensor, tier, offset});
-      if (stay.again != kNone) std::get<Alloc>(plan_.instructions[stay.again]).offset = offset;
     } else {
       std::get<Alloc>(plan_.instructions[stay.instruction]).offset = offset;
     }
   }
 }
 
-/// Regions that are restored at the end lie where they were, and those that outlast the step must not be
-/// there. So these are taken to be there from the start: a few bytes of results.
+/// The position from which on something is there again that was there when the step began.
+std::uint32_t PlanWriter::first_restored(TierId tier) const {
+  std::uint32_t first = kNone;
+  for (const Block& block : blocks_[tier.index]) first = std::min(first, block.restored);
+  return first;
+}
+
+/// Regions that are restored lie where they were, and those that outlast the step must not be there. So where
+/// anything is restored, the latter are taken to be there from the start: a few bytes of results. Where all
+/// else is gone by the time that something is restored, it meets nothing else then.
 Packing PlanWriter::pack_together(TierId tier, PackingEffort effort) const {
+  const auto& blocks = blocks_[tier.index];
+  const std::uint32_t restored = first_restored(tier);
+  const bool alone = std::none_of(blocks.begin(), blocks.end(), [&](const Block& block) {
+    return block.last != kNone && block.restored == kNone && block.last >= restored;
+  });
   std::vector<PackingItem> items;
-  for (const Block& block : blocks_[tier.index]) {
-    const bool ends = block.last != kNone;
-    items.push_back({block.size, ends ? block.first : 0, ends ? block.last : position()});
+  std::vector<bool> reserved;
+  for (const Block& block : blocks) {
+    const bool ends = block.last != kNone, comes_back = block.restored != kNone && !alone;
+    items.push_back({block.size, ends || restored == kNone ? block.first : 0,
+                     ends && !comes_back ? block.last : position()});
+    if (comes_back) items.back().away = {block.last, block.restored};
+    reserved.push_back(block.reserved);
   }
-  return pack_within(items, request_.machine[tier].granularity, request_.budget[tier.index], effort);
+  return pack_within(items, reserved, request_.machine[tier].granularity, request_.budget[tier.index],
+                     effort);
 }
 
 /// Where nothing else is there while the step begins or ends, what is there then lies side by side at the
 /// bottom, above what is always there. That takes the least possible.
 std::optional<Packing> PlanWriter::pack_apart(TierId tier, PackingEffort effort) const {
   const auto& blocks = blocks_[tier.index];
-  std::uint32_t begun = 0, ending = position();
+  std::uint32_t begun = 0, ending = std::min(position(), first_restored(tier));
   for (const Block& block : blocks) {
-    if (block.restored) begun = std::max(begun, block.last);
+    if (block.restored != kNone) begun = std::max(begun, block.last);
     if (block.is_final()) ending = std::min(ending, block.first);
   }
   std::vector<PackingItem> items;
+  std::vector<bool> reserved;
   Bytes bottom{};
   for (const Block& block : blocks) {
     if (block.always()) bottom += block.size;
-    if (block.always() || block.restored || block.is_final()) continue;
+    if (block.always() || block.restored != kNone || block.is_final()) continue;
     if (block.first <= begun || block.last >= ending) return std::nullopt;
     items.push_back({block.size, block.first, block.last});
+    reserved.push_back(block.reserved);
   }
   const Bytes room = request_.budget[tier.index] > bottom ? request_.budget[tier.index] - bottom : Bytes{};
-  const Packing rest = pack_within(items, request_.machine[tier].granularity, room, effort);
+  const Packing rest = pack_within(items, reserved, request_.machine[tier].granularity, room, effort);
   Packing packing{{}, {}, rest.alignment};
   Bytes kept{}, edge = bottom;
   std::size_t next = 0;
   for (const Block& block : blocks) {
-    if (block.restored || block.is_final()) {
+    if (block.restored != kNone || block.is_final()) {
       packing.offsets.push_back(edge.count);
       edge += block.size;
     } else if (block.always()) {

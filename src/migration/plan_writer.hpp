@@ -41,6 +41,10 @@ class PlanWriter {
   /// A group for single regions: those that are made as part of it lie side by side. pre: no tensor twice
   Group make_group(std::vector<TensorId> tensors);
 
+  /// Gives the tensor's regions in tier 0 their place in a space in one piece that only such tensors share,
+  /// as deep as they need at each moment. pre: it has no region yet and is in no group
+  void reserve(TensorId tensor) { reserved_[tensor.index] = true; }
+
   bool has(TensorId tensor, TierId tier) const;
   /// Returns what a region of the tensor takes in a tier.
   Bytes size(TensorId tensor, TierId tier) const;
@@ -56,6 +60,9 @@ class PlanWriter {
   void alloc(TensorId tensor, TierId tier, Group group);
   /// Allocates the tensor's start region once more, where it was. pre: it was freed
   void restore(TensorId tensor, TierId tier);
+  /// What the tensor has there now, until the step ends, lies where its region of the start was. pre: it has
+  /// that region, or another one of its own
+  void put_back(TensorId tensor, TierId tier);
   void free(TensorId tensor, TierId tier);
   std::uint32_t copy(TensorId tensor, TierId from, TierId to) { return copy(std::vector{tensor}, from, to); }
   /// Copies all as one transfer. pre: they are kept together and follow each other
@@ -75,7 +82,6 @@ class PlanWriter {
   struct Stay {
     TensorId tensor;
     std::uint32_t instruction;  ///< that makes it; kNone: the start
-    std::uint32_t again;        ///< the alloc that restores it; kNone: none does
     std::uint32_t block;
     Bytes within;  ///< where it begins in its block
   };
@@ -84,8 +90,9 @@ class PlanWriter {
     std::uint32_t first, last;  ///< kNone: it outlasts the step
     bool from_start;            ///< it is there when the step starts
     Group group;
-    bool restored = false;      ///< it is there when the step starts and again when it ends, not in between
-    std::uint32_t regions = 0;  ///< that exist now
+    bool reserved = false;           ///< it lies in the reserve
+    std::uint32_t restored = kNone;  ///< from here on it is there again; from `last` until then it is not
+    std::uint32_t regions = 0;       ///< that exist now
     bool always() const { return from_start && last == kNone; }
     bool is_final() const { return !from_start && last == kNone; }
   };
@@ -95,6 +102,7 @@ class PlanWriter {
   bool block_is_open(TierId tier, Group group) const;
   std::uint32_t block_for(TensorId tensor, TierId tier, Group group, std::uint32_t first, bool from_start);
   void open(TensorId tensor, TierId tier, Group group, std::uint32_t instruction, std::uint32_t first);
+  std::uint32_t first_restored(TierId tier) const;
   void place(TierId tier, const std::vector<std::uint64_t>& offsets);
   Packing pack_together(TierId tier, PackingEffort effort) const;
   std::optional<Packing> pack_apart(TierId tier, PackingEffort effort) const;
@@ -105,6 +113,7 @@ class PlanWriter {
   std::vector<std::vector<Stay>> stays_;    ///< by tier
   std::vector<std::vector<Block>> blocks_;  ///< by tier
   std::vector<Group> group_;                ///< by tensor: of its regions where nothing else is said
+  std::vector<bool> reserved_;              ///< by tensor
   std::vector<std::vector<TensorId>> groups_;
   std::vector<std::vector<std::uint32_t>> open_blocks_;  ///< by group and tier, or kNone
   std::vector<Bytes> live_;                              ///< by tier

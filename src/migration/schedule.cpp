@@ -9,8 +9,14 @@ Schedule::Schedule(const StepView& view, const Visits& visits, const Units& unit
     : in_place(visits.all.size()),
       stays(visits.all.size()),
       from_start(units.all.size()),
+      returns(units.all.size()),
       planned(view.kernels() + 1),
       slow(view.kernels() + 1) {}
+
+bool is_pinned(const Units& units, const Schedule& schedule, std::uint32_t u) {
+  const Unit& unit = units.all[u];
+  return unit.fixed || (unit.persistent && schedule.from_start[u] && !schedule.returns[u]);
+}
 
 bool is_fetched(const Units& units, const Visits& visits, const Schedule& schedule, std::uint32_t visit) {
   const Visit& what = visits.all[visit];
@@ -37,9 +43,10 @@ void book(const StepView& view, const Units& units, const Visits& visits, std::u
   const auto size = static_cast<std::int64_t>(unit.size.count);
   const std::uint32_t end = view.kernels();
   const std::uint32_t first = visits.first[u];
-  if (schedule.from_start[u] && (unit.persistent || unit.fixed)) return schedule.planned.add(0, end, size);
+  if (schedule.from_start[u] && is_pinned(units, schedule, u)) return schedule.planned.add(0, end, size);
   if (unit.given && (schedule.from_start[u] || !unit.in_place)) schedule.planned.add(end, end, size);
-  if (unit.given && schedule.from_start[u] && first != kNever && visits.all[first].first > 0)
+  const bool waits = (unit.given || schedule.returns[u]) && schedule.from_start[u];
+  if (waits && first != kNever && visits.all[first].first > 0)
     schedule.planned.add(0, visits.all[first].first - 1, size);
   for (std::uint32_t v = first; v != kNever; v = visits.all[v].next) {
     const Visit& visit = visits.all[v];
@@ -48,7 +55,10 @@ void book(const StepView& view, const Units& units, const Visits& visits, std::u
         schedule.slow[unit.touches[i].kernel] += unit.touches[i].slow;
       continue;
     }
-    const std::uint32_t until = schedule.stays[v] ? visits.all[visit.next].first - 1 : visit.last;
+    const bool remains = schedule.returns[u] && visit.next == kNever;
+    const std::uint32_t until = remains             ? end
+                                : schedule.stays[v] ? visits.all[visit.next].first - 1
+                                                    : visit.last;
     schedule.planned.add(visit.first, until, size);
   }
 }

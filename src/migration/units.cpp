@@ -46,7 +46,11 @@ void time_touches(const StepView& view, Units& units, std::uint32_t u) {
 class Grouper {
  public:
   Grouper(const StepView& view, Grouping grouping, ShortLived short_lived)
-      : view_(view), graph_(view.request.graph), grouping_(grouping), short_lived_(short_lived) {
+      : view_(view),
+        graph_(view.request.graph),
+        grouping_(grouping),
+        most_(grouping == Grouping::published ? Bytes{~std::uint64_t{0}} : kLarge),
+        short_lived_(short_lived) {
     const std::size_t tensors = graph_.tensors.size();
     result_.resize(tensors);
     accesses_.resize(tensors);
@@ -78,9 +82,10 @@ class Grouper {
   }
 
   bool may_share(TensorId tensor) const {
-    return grouping_ == Grouping::on && !counts_as_short(tensor) && !result_[tensor.index] &&
+    if (grouping_ == Grouping::published && graph_[tensor].persistent) return false;
+    return grouping_ != Grouping::off && !counts_as_short(tensor) && !result_[tensor.index] &&
            !is_given(graph_[tensor]) && graph_[tensor].kind != TensorKind::workspace &&
-           size(tensor) < kLarge && graph_[tensor].bytes.count > 0 && view_.lifetimes[tensor].used;
+           size(tensor) < most_ && graph_[tensor].bytes.count > 0 && view_.lifetimes[tensor].used;
   }
 
   void count_accesses() {
@@ -121,7 +126,7 @@ class Grouper {
     std::vector<TensorId> together;
     Bytes bytes{};
     for (const TensorId tensor : tensors) {
-      if (bytes + size(tensor) > kLarge && !together.empty()) {
+      if (bytes + size(tensor) > most_ && !together.empty()) {
         add(std::exchange(together, {}));
         bytes = {};
       }
@@ -169,6 +174,7 @@ class Grouper {
   const StepView& view_;
   const Graph& graph_;
   Grouping grouping_;
+  Bytes most_;  ///< in a unit of several tensors
   ShortLived short_lived_;
   std::vector<bool> result_;
   std::vector<double> accesses_;  ///< by tensor, in sweeps

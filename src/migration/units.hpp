@@ -3,8 +3,8 @@
 //
 //   short-lived   made, used and over within one layer; never moves
 //   long-lived    all others
-//   unit          one tensor, or small ones of a kind that the same layers use; they lie side by side in the
-//                 order of accesses, the most accessed first, and travel as one transfer
+//   unit          one tensor, or several of a kind that the same layers use; they lie side by side,
+//                 the most accessed first, and travel as one transfer
 #pragma once
 
 #include <optional>
@@ -37,7 +37,9 @@ struct Units {
   std::vector<std::uint32_t> of;  ///< by tensor
 };
 
-enum class Grouping { on, off };
+/// Which tensors of the same layers share units: none; small ones, up to a size beyond which a transfer gains
+/// nothing from being larger; or as in 002 section 4.4.2 those of every size that are made within the step.
+enum class Grouping { off, small, published };
 enum class ShortLived { apart, as_others };
 
 /// Groups the tensors of a step. With ShortLived::as_others every tensor counts as long-lived.

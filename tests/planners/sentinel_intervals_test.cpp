@@ -33,7 +33,7 @@ struct Prepared {
       : step(std::move(graph), std::move(machine)),
         request(step.request(fast)),
         view(request),
-        units(make_units(view, Grouping::on, ShortLived::apart)) {}
+        units(make_units(view, Grouping::small, ShortLived::apart)) {}
 };
 
 TEST(SentinelIntervals, AreRunsOfLayersAndTheLastMayBeShorter) {

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <random>
 
+#include "migration/units.hpp"
 #include "planners/sentinel_rig.hpp"
 #include "support/long_tests.hpp"
 #include "support/random_graph.hpp"
@@ -103,6 +106,78 @@ TEST(SentinelPlan, SendsShortLivedTensorsToSlowMemoryWithoutAReserve) {
   const PlanRequest request = with(step.request(2 * kMega + 4096), "end", "wait");
   EXPECT_EQ(used_in_place(step, planned(request)).count("scratch"), 0U);
   EXPECT_EQ(used_in_place(step, planned(with(request, "reserve", "off"))).count("scratch"), 1U);
+}
+
+/// The regions that exist in fast memory at each instruction, by where they begin.
+template <class Visit>
+void for_each_moment(const Planned& step, const Plan& plan, const Visit& visit) {
+  std::map<std::uint64_t, TensorId> regions;
+  const auto make = [&](const Alloc& region) {
+    if (region.tier == TierId{0} && step.graph[region.tensor].bytes.count > 0)
+      regions[region.offset] = region.tensor;
+  };
+  for (const Alloc& region : plan.start) make(region);
+  for (const Instruction& instruction : plan.instructions) {
+    if (const auto* region = std::get_if<Alloc>(&instruction)) make(*region);
+    if (const auto* gone = std::get_if<Free>(&instruction); gone != nullptr && gone->tier == TierId{0})
+      std::erase_if(regions, [&](const auto& region) { return region.second == gone->tensor; });
+    visit(regions);
+  }
+}
+
+/// A step with much that is short-lived between tensors that are kept for backward, of sizes by chance.
+Graph scratch_between_kept(std::uint64_t seed) {
+  constexpr int kLayers = 12;
+  std::mt19937_64 random(seed);
+  const auto size = [&] { return kMega / 8 * (1 + random() % 8); };
+  LayerGraph rig;
+  std::vector<TensorId> kept{rig.tensor("x", 4096, TensorKind::input)};
+  for (int i = 0; i < kLayers; ++i) {
+    const std::string name = std::to_string(i);
+    const TensorId wide = rig.made("wide" + name, size()), narrow = rig.made("narrow" + name, size());
+    kept.push_back(rig.made("kept" + name, size()));
+    rig.layer("make" + name, {kept[kept.size() - 2]}, {wide});
+    rig.join("more" + name, {wide}, {narrow});
+    rig.join("use" + name, {wide, narrow}, {kept.back()});
+  }
+  TensorId gradient = kept.back();
+  for (int i = kLayers; i-- > 0;) {
+    const TensorId next = rig.made("gradient" + std::to_string(i), size());
+    rig.layer("back" + std::to_string(i), {gradient, kept[static_cast<std::size_t>(i)]}, {next},
+              Phase::backward);
+    gradient = next;
+  }
+  rig.graph.results = {gradient};
+  return rig.graph;
+}
+
+/// Counts the moments at which a tensor of another kind lies between or above short-lived ones.
+std::size_t moments_with_others_in_the_reserve(const Planned& step, const PlanRequest& request,
+                                               const Plan& plan) {
+  const migration::StepView view(request);
+  std::size_t count = 0;
+  for_each_moment(step, plan, [&](const std::map<std::uint64_t, TensorId>& regions) {
+    bool reserve = false, other = false;
+    for (const auto& [offset, tensor] : regions) {
+      const bool is_short = migration::is_short_lived(view, tensor);
+      other = other || (reserve && !is_short);
+      reserve = reserve || is_short;
+    }
+    count += other ? 1 : 0;
+  });
+  return count;
+}
+
+TEST(SentinelPlan, KeepsShortLivedTensorsSideBySideInAContiguousReserve) {
+  std::size_t anywhere = 0;
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    const Planned step(scratch_between_kept(seed), rig_machine(kFastLink, true));
+    const PlanRequest request = step.request(Lifetimes(step.graph).peak_bytes().count * 6 / 10);
+    const Plan contiguous = planned(with(request, "reserve", "contiguous"));
+    EXPECT_EQ(moments_with_others_in_the_reserve(step, request, contiguous), 0U) << seed;
+    anywhere += moments_with_others_in_the_reserve(step, request, planned(request));
+  }
+  EXPECT_GT(anywhere, 0U) << "the steps show no difference";
 }
 
 std::vector<Case> cases_of(const PlanRequest& request) {
@@ -235,8 +310,8 @@ TEST(SentinelPlan, SaysWhichOptionsAndValuesThereAre) {
   EXPECT_EQ(complaint("intervall", "8"), "sentinel has no option intervall: take interval or intervals");
   EXPECT_EQ(complaint("interval", "0"), "interval is auto or a number of layers such as 8, and '0' is given");
   EXPECT_EQ(complaint("intervals", "some"), "intervals is unequal or equal, and 'some' is given");
-  EXPECT_EQ(complaint("reserve", "yes"), "reserve is on or off, and 'yes' is given");
-  EXPECT_EQ(complaint("grouping", ""), "grouping is on or off, and '' is given");
+  EXPECT_EQ(complaint("reserve", "yes"), "reserve is contiguous, on or off, and 'yes' is given");
+  EXPECT_EQ(complaint("grouping", ""), "grouping is published, small or off, and '' is given");
   EXPECT_EQ(complaint("end", "leave:1,"),
             "end is trial, wait, leave or a list of intervals such as leave:3,7, and 'leave:1,' is given");
   EXPECT_EQ(complaint("order", "size"), "order is accesses or use, and 'size' is given");
@@ -248,9 +323,10 @@ TEST(SentinelPlan, SaysWhichOptionsAndValuesThereAre) {
 
 TEST(SentinelPlan, IsSafeWithEveryOption) {
   const std::pair<const char*, const char*> options[] = {
-      {"interval", "1"},   {"interval", "3"},   {"intervals", "equal"}, {"reserve", "off"},
-      {"grouping", "off"}, {"end", "wait"},     {"end", "leave"},       {"end", "leave:1,3"},
-      {"order", "use"},    {"in_place", "off"}, {"evict", "use"}};
+      {"interval", "1"},        {"interval", "3"},   {"intervals", "equal"}, {"reserve", "off"},
+      {"grouping", "off"},      {"end", "wait"},     {"end", "leave"},       {"end", "leave:1,3"},
+      {"order", "use"},         {"in_place", "off"}, {"evict", "use"},       {"reserve", "contiguous"},
+      {"grouping", "published"}};
   for (std::uint64_t seed = 0; seed < few_or_all<std::uint64_t>(6, 16); ++seed) {
     RandomGraphOptions sizes;
     sizes.kernels = 24;

@@ -59,20 +59,20 @@ TEST_F(SentinelUnits, CallsShortLivedWhatOneLayerMakesAndEnds) {
 }
 
 TEST_F(SentinelUnits, NeverSharesShortLivedTensorsWithOthers) {
-  const Units units = make_units(view_, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view_, Grouping::small, ShortLived::apart);
   for (const Unit& unit : units.all) {
     for (const TensorId one : unit.tensors) EXPECT_EQ(unit.short_lived, is_short_lived(view_, one));
   }
 }
 
 TEST_F(SentinelUnits, GroupsWhatTheSameLayersUseTheMostAccessedFirst) {
-  const Units units = make_units(view_, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view_, Grouping::small, ShortLived::apart);
   EXPECT_EQ(unit_of(units, "m1"), (Names{"m2", "m1"}));  // m2 is read twice
   EXPECT_EQ(unit_of(units, "c2"), (Names{"c1", "c2"}));
 }
 
 TEST_F(SentinelUnits, NeverSharesAUnitBetweenDifferentLayers) {
-  const Units units = make_units(view_, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view_, Grouping::small, ShortLived::apart);
   EXPECT_EQ(unit_of(units, "d"), Names{"d"});
   for (const char* one : {"c1", "d", "y", "x"}) {
     EXPECT_NE(units.of[tensor("m1").index], units.of[tensor(one).index]) << one;
@@ -80,14 +80,20 @@ TEST_F(SentinelUnits, NeverSharesAUnitBetweenDifferentLayers) {
 }
 
 TEST_F(SentinelUnits, KeepsWhatOutlivesStepsApart) {
-  const Units units = make_units(view_, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view_, Grouping::small, ShortLived::apart);
   EXPECT_EQ(unit_of(units, "w1"), (Names{"w1", "w2"}));
   EXPECT_EQ(unit_of(units, "x"), Names{"x"});
 }
 
 TEST_F(SentinelUnits, LeavesLargeTensorsAlone) {
-  const Units units = make_units(view_, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view_, Grouping::small, ShortLived::apart);
   EXPECT_EQ(unit_of(units, "big"), Names{"big"});
+}
+
+TEST_F(SentinelUnits, GroupsEverySizeButNoWeightsAsPublished) {
+  const Units units = make_units(view_, Grouping::published, ShortLived::apart);
+  EXPECT_EQ(unit_of(units, "big"), (Names{"m2", "m1", "big"}));
+  EXPECT_EQ(unit_of(units, "w1"), Names{"w1"});
 }
 
 TEST_F(SentinelUnits, GroupsNothingWhereThatIsOff) {
@@ -96,7 +102,7 @@ TEST_F(SentinelUnits, GroupsNothingWhereThatIsOff) {
 }
 
 TEST_F(SentinelUnits, WantsRoomForShortLivedTensorsAndTheLargestOther) {
-  const Units units = make_units(view_, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view_, Grouping::small, ShortLived::apart);
   EXPECT_EQ(least_fast_memory(view_, units), Bytes{2 * 512 + 2 * kMega});
 }
 
@@ -117,7 +123,7 @@ TEST(SentinelHomes, GiveTheNearestTierToWhatIsUsedMost) {
   const PlanRequest request{
       step.graph, step.machine, step.profile, {Bytes{kMega}, Bytes{kMega + 4096}, Bytes{64 * kMega}}};
   const StepView view(request);
-  const Units units = make_units(view, Grouping::on, ShortLived::apart);
+  const Units units = make_units(view, Grouping::small, ShortLived::apart);
   EXPECT_EQ(units.all[units.of[hot.index]].backing_tier, TierId{1});
   EXPECT_EQ(units.all[units.of[cold.index]].backing_tier, TierId{2});
 }

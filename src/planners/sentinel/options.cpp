@@ -54,8 +54,14 @@ Result<void> parse_option(std::string_view name, std::string_view value, Options
   if (name == "interval") return parse_interval(value, options.interval);
   if (name == "intervals")
     return parse_choice(name, value, {{"unequal", true}, {"equal", false}}, options.unequal);
-  if (name == "reserve") return parse_choice(name, value, kOnOff, options.reserve);
-  if (name == "grouping") return parse_choice(name, value, kOnOff, options.grouping);
+  if (name == "reserve") {
+    options.contiguous = value == "contiguous";
+    return parse_choice(name, value, {{"contiguous", true}, {"on", true}, {"off", false}}, options.reserve);
+  }
+  if (name == "grouping")
+    return parse_choice(
+        name, value, {{"published", Grouping::published}, {"small", Grouping::small}, {"off", Grouping::off}},
+        options.grouping);
   if (name == "end") return parse_end(value, options.end);
   if (name == "order")
     return parse_choice(name, value, {{"accesses", FetchOrder::accesses}, {"use", FetchOrder::use}},

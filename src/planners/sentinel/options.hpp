@@ -3,8 +3,12 @@
 //
 //   interval=auto|N            the layers of a migration interval; auto: chosen from the profile
 //   intervals=unequal|equal    whether intervals may have different lengths
-//   reserve=on|off             whether short-lived tensors have their space before all others
-//   grouping=on|off            whether small tensors of the same layers travel together
+//   reserve=contiguous|on|off  whether short-lived tensors have their space before all others, in one piece
+//   or
+//                              wherever there is room
+//   grouping=published|small|off
+//                              which tensors of the same layers lie side by side and travel together: those
+//                              of every size that are made within the step, small ones, or none
 //   end=trial|wait|leave|leave:I,J,...
 //                              what becomes of tensors that do not arrive in time: the kernels wait, or use
 //                              them in slow memory; trial: whichever is predicted to be faster, tensor by
@@ -19,11 +23,13 @@
 #include <cstdint>
 
 #include "migration/migration_rules.hpp"
+#include "migration/units.hpp"
 #include "terrace/planner.hpp"
 
 namespace terrace::sentinel {
 
 using migration::FetchOrder;
+using migration::Grouping;
 using migration::IntervalEnd;
 using migration::LateRule;
 
@@ -31,7 +37,8 @@ struct Options {
   std::uint32_t interval = 0;  ///< layers; 0: from the profile
   bool unequal = true;
   bool reserve = true;
-  bool grouping = true;
+  bool contiguous = false;  ///< the reserve
+  Grouping grouping = Grouping::small;
   IntervalEnd end;
   FetchOrder order = FetchOrder::accesses;
   bool in_place = true;

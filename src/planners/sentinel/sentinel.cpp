@@ -35,7 +35,7 @@ class Planning {
       : request_(request),
         options_(std::move(options)),
         view_(request),
-        units_(make_units(view_, options_.grouping ? Grouping::on : Grouping::off, ShortLived::apart)),
+        units_(make_units(view_, options_.grouping, ShortLived::apart)),
         large_(request.graph.kernels.size() > kLargeGraph) {}
 
   Bytes least() const { return least_fast_memory(view_, units_); }
@@ -148,7 +148,9 @@ class Planning {
 
   Result<Draft> write(const Units& units, const Visits& visits, Schedule schedule, const IntervalEnd& end,
                       Bytes capacity, Examination* found) const {
-    MigrationWriter writer(view_, units, visits, std::move(schedule), capacity, end, options_.order);
+    const auto reserve = options_.contiguous ? migration::Reserve::contiguous : migration::Reserve::anywhere;
+    MigrationWriter writer(view_, units, visits, std::move(schedule), capacity, end, options_.order, 1,
+                           migration::Stores::when_leaving, reserve);
     auto written = writer.write(large_ ? PackingEffort{0} : kPlanEffort);
     if (found != nullptr) {
       found->cases = writer.cases();
