@@ -8,15 +8,13 @@
 #include <string>
 
 namespace terrace {
-namespace {
 
 using namespace literals;
 
-/// The largest cache that Linux lists for the first core, as in `32768K`; zero where it lists none.
-Bytes listed_by_linux() {
+Bytes largest_listed_cache(const std::filesystem::path& folder) {
   Bytes largest;
   for (int i = 0; i < 10; ++i) {
-    std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index" + std::to_string(i) + "/size");
+    std::ifstream file(folder / ("index" + std::to_string(i)) / "size");
     std::uint64_t count = 0;
     char unit = ' ';
     if (!(file >> count)) continue;
@@ -26,12 +24,11 @@ Bytes listed_by_linux() {
   return largest;
 }
 
-}  // namespace
-
 /// `sysconf` may count all last caches of a processor, ten times what one core can fill: emptying so much
 /// between two measurements takes longer than what is measured.
 Bytes last_cache() {
-  if (const Bytes listed = listed_by_linux(); listed > Bytes{}) return listed;
+  if (const Bytes listed = largest_listed_cache("/sys/devices/system/cpu/cpu0/cache"); listed > Bytes{})
+    return listed;
   for (const int level : {_SC_LEVEL4_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE, _SC_LEVEL2_CACHE_SIZE}) {
     if (const long size = sysconf(level); size > 0) return {static_cast<std::uint64_t>(size)};
   }
