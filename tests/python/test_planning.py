@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 import terrace
-from support import machine, random_graph
+from support import machine, most_runs, random_graph
 from terrace import memory
 
 
@@ -44,6 +44,17 @@ class Planning(unittest.TestCase):
             again = terrace.load(os.path.join(folder, "r.json"))
         self.assertGreater(plan.slowdown, 1.5)
         self.assertAlmostEqual(plan.slowdown, again.slowdown)
+
+    def test_a_result_takes_no_room_before_it_is_made(self):
+        tensors = [{"name": name, "bytes": mebibytes << 20} for name, mebibytes in (("large", 8), ("small", 1), ("result", 8))]
+        steps = [("make", [], ["large"]), ("shrink", ["large"], ["small"]), ("grow", ["small"], ["result"])]
+        kernels = [{"name": name, "operation": "mix", "inputs": inputs, "outputs": outputs, "variants": [{"name": "", "time": 0.001}]}
+                   for name, inputs, outputs in steps]  # fmt: skip
+        graph = {"format": "terrace-graph", "version": 1, "tensors": tensors, "kernels": kernels, "results": ["result"]}
+        with tempfile.TemporaryDirectory() as folder:
+            plan = terrace.plan(graph, fast="10MiB", machine=machine(os.path.join(folder, "spill")))
+        self.assertNotIn("copy", [words[0] for words in plan.record["plan"]["instructions"]])
+        self.assertEqual(most_runs(plan), 1)
 
     def test_a_plan_simulated_elsewhere(self):
         again = terrace.plan(random_graph(2), fast="50%", machine="numa-sentinel", planner="prefetch")

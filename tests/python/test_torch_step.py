@@ -71,7 +71,7 @@ class Models(unittest.TestCase):
         for kind in CAPTURED:
             with self.subTest(kind.__name__):
                 twins = Twins(self, kind, memory="80%", planner="best")
-                twins.train(3)
+                twins.train(2)
                 self.assertEqual(twins.step.session.kernels.copied_bytes, 0, "results were made where they belong")
                 twins.compare()
 

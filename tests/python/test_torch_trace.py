@@ -81,6 +81,17 @@ class Graphs(unittest.TestCase):
         convolution = kernels_of(graph, "aten::convolution")[0]
         self.assertEqual(convolution["flops"], 2 * 8 * 16 * 8 * 8 * 3 * 9)
 
+    def test_gradients_of_a_convolutions_image_and_weights_are_two_kernels(self):
+        model, graph = traced(ConvNet)
+        convolutions = sum(isinstance(module, torch.nn.Conv2d) for module in model.modules())
+        backward = kernels_of(graph, "aten::convolution_backward")
+        self.assertEqual(len(backward), 2 * convolutions - 1)  # nobody wants the gradient of the batch
+        weights = [kernel for kernel in backward if "[false,true," in kernel["attributes"]["call"]]
+        self.assertEqual(len(weights), convolutions)
+        for kernel in backward:
+            if kernel not in weights:  # it has the gradient of its result and the weight, and needs no image
+                self.assertEqual(len(kernel["inputs"]), 2)
+
     def test_tracing_leaves_the_model_alone(self):
         model = ConvNet()
         before = {name: value.clone() for name, value in model.state_dict().items()}

@@ -27,6 +27,7 @@ from .session import planning_options
 from .verdict import parse_memory, readable, say, verdict_line
 
 _OPTIONS = {"memory", "planner", "kernels", "move", "disk", "verbose", "tell", "machine"}
+_ALIGNMENT = {"cpu": 64, "cuda": 512}  # of PyTorch's allocators, which place what is planned here
 _NO_LINK = 1e3  # bytes per second of a link that no plan will use
 
 
@@ -114,9 +115,11 @@ class _Part:
         if "machine" in self.options:
             return {"machine": self.options["machine"]}
         device = HOST if self.device.type == "cpu" else Cuda(self.device)
-        if self.options.get("move", True):
-            return {name: value for name, value in planning_options(device, None, self.options.get("disk")).items() if name != "planner"}
-        return {"machine": _with_nothing_behind(planning.machine(device.tiers()["machine"]))}
+        moves = self.options.get("move", True)
+        given = planning_options(device, None, self.options.get("disk") if moves else None)
+        machine = planning.machine(given["machine"], given["slow"])
+        machine["tiers"][0]["granularity"] = _ALIGNMENT[self.device.type]
+        return {"machine": machine if moves else _with_nothing_behind(machine)}
 
     def _tell(self, line, facts):
         if "tell" in self.options:

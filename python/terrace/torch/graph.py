@@ -114,7 +114,8 @@ class Builder:
 
     def add(self, calls):
         for call in calls:
-            self._add(call)
+            for part in parts_of(call):
+                self._add(part)
 
     def finish(self, name, results, kept):
         graph = StepGraph(name, self.tensors, self.kernels, [self.of_storage[view.storage] for view in results])
@@ -149,8 +150,10 @@ class Builder:
         kernel.phase, kernel.layer, kernel.flops = call.phase, call.layer, flops_of(call)
         renewed = {view.storage for view in hidden_statistics(call.operation, call.args)}
         changed = _changed(call)
+        made = {view.storage for view in call.outputs if view}
         for view in call.operands():
-            self._read(kernel, view.storage, changed)
+            if view.storage not in made:
+                self._read(kernel, view.storage, changed)
         for storage in [*changed, *(view.storage for view in call.outputs if view)]:
             self.written.add(storage)
             _add_once(kernel.outputs, self.of_storage[storage])
@@ -205,6 +208,28 @@ class Builder:
             made = self.tensors[self.of_storage[view.storage]] if view else None
             if made and made.name.startswith("made#"):
                 made.name = self._unique(f"{kernel.name}.out")
+
+
+def parts_of(call):
+    """The backward pass of a convolution as one call for the gradient of its image and one for those of its weights. PyTorch computes
+    them one after the other in any case, and neither needs the operands and the scratch of the other."""
+    if call.name() != "aten::convolution_backward":
+        return [call]
+    gradient, image, *others, wanted = call.args
+    parts = [(_stand_in(image, call.outputs[0]), [wanted[0], False, False]), (image, [False, *wanted[1:]])]
+    return [
+        dataclasses.replace(
+            call, args=(gradient, of, *others, mask), outputs=[view if has else None for view, has in zip(call.outputs, mask)]
+        )
+        for of, mask in parts
+        if any(mask)
+    ]
+
+
+def _stand_in(image, gradient):
+    """The gradient of an image depends on the image's shape and not on its numbers: memory that holds none yet will do."""
+    same = gradient is not None and (gradient.dtype, gradient.size, gradient.stride) == (image.dtype, image.size, image.stride)
+    return gradient if same else image
 
 
 def _changed(call):

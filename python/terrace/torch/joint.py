@@ -22,8 +22,9 @@ OUTSIDE = "outside"
 _LOSS_COPIES = 3  # of an output that the loss depends on: what the loss and its gradient take beside it
 # Return an operand's memory though their schemas do not say so.
 _HIDDEN_VIEWS = {"aten::_unsafe_view", "aten::_reshape_alias", "aten::lift_fresh", "prims::view_of"}
-# Read statistics that the step changes, but what they make in training does not depend on them.
-_IGNORE_STATISTICS = {"aten::_native_batch_norm_legit_functional", "aten::_batch_norm_with_update_functional", "aten::native_batch_norm"}
+# Read statistics that the step changes, but what the backward pass wants of them does not depend on these. Value: the place of the
+# argument that says so where they do that in training alone.
+_IGNORE_STATISTICS = {"aten::_native_batch_norm_legit_functional": 5, "aten::_batch_norm_with_update_functional": None}
 
 
 class NotPlanned(Exception):
@@ -52,7 +53,7 @@ class Joint:
         self.owners = {}  # of a tensor: the node whose value it is
         self._nodes = [node for node in self.graph.nodes if node.op == "call_function"]
         self._places = {node: place for place, node in enumerate(self.graph.nodes)}
-        self._changed = {node.args[0] for node in self._nodes if _changes_operands(node)}
+        self._changed = {node.args[0] for node in self._nodes if changes_operands(node)}
         self.backward = self._depending_on_gradients()
         if any(_is_symbolic(node.meta.get("val")) for node in self.graph.nodes):
             raise NotPlanned("sizes of its tensors are not fixed: compile with dynamic=False")
@@ -137,12 +138,12 @@ class Joint:
         return len(self.tensors) - 1
 
     def _runs_once(self, node):
-        if node.is_impure() or _changes_operands(node) or not isinstance(node.target, torch._ops.OpOverload):
+        if node.is_impure() or changes_operands(node) or not isinstance(node.target, torch._ops.OpOverload):
             return True
         name = node.target._schema.name
         if _compat.draws_random_numbers(node.target) or name.endswith(("inductor_seed", "inductor_seeds")):
             return True
-        return name not in _IGNORE_STATISTICS and any(each in self._changed for each in node.all_input_nodes)
+        return not _ignores_statistics(node) and any(each in self._changed for each in node.all_input_nodes)
 
     def _add_outside(self):
         kernel = Kernel(OUTSIDE, None, ordered=True)
@@ -220,9 +221,15 @@ def _is_window(node):
     return node.target is operator.getitem or is_view(node)
 
 
-def _changes_operands(node):
+def changes_operands(node):
     schema = getattr(node.target, "_schema", None)
     return schema is not None and schema.is_mutable
+
+
+def _ignores_statistics(node):
+    name = node.target._schema.name
+    training = _IGNORE_STATISTICS.get(name)
+    return name in _IGNORE_STATISTICS and (training is None or node.args[training] is True)
 
 
 def _is_symbolic(value):

@@ -3,11 +3,12 @@
 memory, the computer's pinned memory behind a GPU's. For torch.compile they are opaque.
 
     handle = send(tensor, size, stride, folder)     starts a transfer
-    handle = sent(handle)                           it is complete, and the tensor's memory can go
+    handle = sent(handle, tensor)                   it is complete, and the tensor's memory can go
     handle = bring(handle)                          starts the way back
     tensor = brought(handle, size, stride, ..)      it is complete
 
-A handle is a tensor of one number. What was sent is there for as long as a handle of it lives.
+`sent` takes the tensor so that no compiler uses its memory for something else while it is being read. A handle is a tensor of
+one number. What was sent is there for as long as a handle of it lives.
 """
 import itertools
 import weakref
@@ -135,7 +136,7 @@ def _send(tensor, size, stride, folder):
     return _handle(entry)
 
 
-def _sent(handle):
+def _sent(handle, _):
     entry = _entry(handle)
     entry.finish_sending()
     return _handle(entry)
@@ -153,7 +154,7 @@ def _brought(handle, size, stride, dtype, device):
 
 _SCHEMAS = {
     "send": ("(Tensor tensor, SymInt[] size, SymInt[] stride, str folder) -> Tensor", _send),
-    "sent": ("(Tensor handle) -> Tensor", _sent),
+    "sent": ("(Tensor handle, Tensor tensor) -> Tensor", _sent),
     "bring": ("(Tensor handle) -> Tensor", _bring),
     "brought": ("(Tensor handle, SymInt[] size, SymInt[] stride, ScalarType dtype, Device device) -> Tensor", _brought),
 }

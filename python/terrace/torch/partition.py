@@ -10,7 +10,7 @@ import operator
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from .joint import OUTSIDE, is_view
+from .joint import OUTSIDE, changes_operands, is_view
 from .moving import operations
 
 
@@ -44,6 +44,7 @@ class Rewritten:
         self._made = {}  # of a node: its newest copy
         self._windows = {}  # of a view: (copies of its operands, its copy)
         self._away = {}  # of a tensor: its newest handle
+        self._leaving = {}  # of a tensor: the copy that was sent last
         self._tickets = {}  # of a transfer: what it does with which tensors
         self._first = set()  # copies of the forward pass
         for node in joint.graph.nodes:
@@ -74,6 +75,7 @@ class Rewritten:
         owner = self.joint.owners[tensor]
         value, call = owner.meta["val"], operations()
         if what == "send":
+            self._leaving[tensor] = self._made[owner]
             made = self.graph.call_function(call.send.default, (self._made[owner], list(value.shape), list(value.stride()), self._folder))
         else:
             made = self.graph.call_function(call.bring.default, (self._away[tensor],))
@@ -84,7 +86,8 @@ class Rewritten:
             owner, call = self.joint.owners[tensor], operations()
             value = owner.meta["val"]
             if what == "send":
-                self._away[tensor] = self._with_value(self.graph.call_function(call.sent.default, (self._away[tensor],)), value)
+                made = self.graph.call_function(call.sent.default, (self._away[tensor], self._leaving.pop(tensor)))
+                self._away[tensor] = self._with_value(made, value)
             else:
                 form = (list(value.shape), list(value.stride()), value.dtype, value.device)
                 self._made[owner] = self.graph.call_function(call.brought.default, (self._away[tensor], *form))
@@ -122,6 +125,10 @@ class Rewritten:
         made.meta = dict(old.meta)
         self.graph.lint()
 
+    def changes_before(self):
+        """Names of what the forward pass does to memory of the program, such as to running statistics."""
+        return {node.name for node in self._first if changes_operands(node)}
+
     def saved(self):
         """What the backward pass uses of what is there before it: parameters, inputs, and tensors of the forward pass."""
         output = next(node for node in self.graph.nodes if node.op == "output")
@@ -149,5 +156,16 @@ def cut(module, rewritten, outputs_of_forward):
 
     joint = torch.fx.GraphModule(module, rewritten.graph)
     saved = rewritten.saved()
-    modules = partitioners._extract_fwd_bwd_modules(joint, saved, saved_sym_nodes=[], num_fwd_outputs=outputs_of_forward)
-    return (*modules, saved)
+    forward, backward = partitioners._extract_fwd_bwd_modules(joint, saved, saved_sym_nodes=[], num_fwd_outputs=outputs_of_forward)
+    _leave_out(backward, rewritten.changes_before())
+    return forward, backward, saved
+
+
+def _leave_out(module, names):
+    """PyTorch copies into the backward pass all that can be computed from what is saved, and removes what nobody uses but what
+    changes memory: where a batch norm runs again, the forward pass would change its statistics a second time there."""
+    for node in reversed(module.graph.nodes):
+        if node.op == "call_function" and node.name in names:
+            module.graph.erase_node(node)
+    module.graph.eliminate_dead_code()
+    module.recompile()
