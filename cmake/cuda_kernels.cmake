@@ -23,5 +23,6 @@ function(terrace_add_cuda_kernels target)
     COMMENT "Compiling kernels for GPUs" VERBATIM)
   target_sources(${target} PRIVATE ${code}.cpp)
   set_source_files_properties(${code}.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
-  set_property(SOURCE ${folder}/cuda_kernels.cpp APPEND PROPERTY COMPILE_DEFINITIONS TERRACE_HAS_CUDA_KERNELS=1)
+  # Of the target: properties of a source are set anew by whoever sets them last.
+  target_compile_definitions(${target} PRIVATE TERRACE_HAS_CUDA_KERNELS=1)
 endfunction()

@@ -95,12 +95,12 @@ def contender(options):
 
     torch.manual_seed(1)
     torch.backends.cudnn.benchmark = False
-    torch.backends.cudnn.deterministic = True
+    torch.backends.cudnn.deterministic = options.deterministic
     model, inputs, label, checkpoints = NETWORKS[options.network](options.batch)
     model, label = model.cuda(), label.cuda()
     inputs = tuple(each.cuda() for each in inputs)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.001, momentum=0.9)
-    planned = 0
+    planned, facts = 0, {}
     if options.way == "checkpoint":
         setattr(model, checkpoints, True)
     if is_share(options.way):
@@ -135,10 +135,11 @@ def contender(options):
         if is_share(options.way):
             (form,) = terrace.torch.report(model)["forms"]
             planned = next(iter(form["summary"]["planned_bytes"].values()))
+            facts = {key: form["summary"][key] for key in ("predicted_step_seconds", "bound_seconds", "budget_bytes")}
             if options.record and not os.path.exists(options.record):
                 write_record(form["record"], options.record)
         peak = torch.cuda.max_memory_allocated() + planned
-        print(json.dumps({"ms": 1000 * seconds, "loss": loss, "peak": peak}), flush=True)
+        print(json.dumps({"ms": 1000 * seconds, "loss": loss, "peak": peak, **facts}), flush=True)
 
 
 class Process:
@@ -146,6 +147,7 @@ class Process:
         self.way, self.times, self.said = way, [], {}
         command = [sys.executable, "-B", __file__, "--network", options.network, "--batch", str(options.batch), "--way", way]
         command += ["--record", options.record] if options.record else []
+        command += ["--deterministic"] if options.deterministic else []
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.ended = not self.process.stdout.readline()
 
@@ -171,6 +173,7 @@ class Process:
         return {
             "way": self.way, "ms": statistics.median(self.times), "spread": [min(self.times), max(self.times)],
             "peak_gib": self.said["peak"] / 2**30, "loss": self.said["loss"],
+            **{key: self.said[key] for key in ("predicted_step_seconds", "bound_seconds", "budget_bytes") if key in self.said},
         }  # fmt: skip
 
 
@@ -180,6 +183,7 @@ def main():
     parser.add_argument("--batch", type=int, default=128)
     parser.add_argument("--shares", default="60,40,20", help="of what a step takes, in percent")
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--deterministic", action="store_true", help="cuDNN's deterministic algorithms, so that losses must be equal")
     parser.add_argument("--record", help="a file for the captured step with the GPU's times")
     parser.add_argument("--way", help=argparse.SUPPRESS)
     options = parser.parse_args()
