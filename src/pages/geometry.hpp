@@ -42,6 +42,14 @@ constexpr PageMask page_bit(Address address) {
 constexpr unsigned count_of(PageMask pages) { return static_cast<unsigned>(std::popcount(pages)); }
 constexpr PageMask without(PageMask pages, PageMask others) { return static_cast<PageMask>(pages & ~others); }
 
+/// All pages from the first one to the last.
+constexpr PageMask span_of(PageMask pages) {
+  if (pages == 0) return 0;
+  const unsigned up_to_last = std::bit_floor(static_cast<unsigned>(pages)) * 2 - 1;
+  const unsigned before_first = (1U << std::countr_zero(pages)) - 1;
+  return static_cast<PageMask>(up_to_last & ~before_first);
+}
+
 /// The pages of the part at `part` that lie in [start, end).
 constexpr PageMask pages_within(Address part, Address start, Address end) {
   PageMask mask = 0;

@@ -47,8 +47,8 @@ class PageControl {
   virtual PagesDone fill(Address part, PageMask pages, const std::byte* data, Protection protection) = 0;
   /// Moves present pages of a part into the same places of a frame: they are missing afterwards.
   virtual PagesDone take(Address part, PageMask pages, std::byte* frame) = 0;
-  /// Lets the part be written and wakes whoever waits for it. Returns false for "again".
-  virtual bool unprotect(Address part) = 0;
+  /// Lets these pages of a part be written and wakes whoever waits for them. Returns false for "again".
+  virtual bool unprotect(Address part, PageMask pages) = 0;
   /// Lets every thread that waits for this part try again.
   virtual void wake(Address part) = 0;
   /// Whoever touches these pages is ended by a signal: their contents are lost.

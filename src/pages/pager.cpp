@@ -13,6 +13,8 @@ Pager::Pager(const Parts& parts, std::uint64_t limit_pages, Bringing bringing)
           std::clamp<std::uint64_t>(limit_pages / kPagesOfPart / 64, kSweep, kPartsOfChunk))),
       fetched_locality_(bringing),
       touched_locality_(bringing),
+      rescued_locality_(bringing),
+      opened_locality_(bringing),
       scratch_(2 * kPart, "pages to rearrange") {
   // The zeros are read by the kernel: they must be pages, not holes.
   for (std::size_t i = 0; i < scratch_.size(); i += kPage) scratch_[i] = std::byte{0};
@@ -34,6 +36,7 @@ void Pager::remove_resident(PartId id, PageMask pages) {
   Part& part = table_[id];
   resident_ -= count_of(static_cast<PageMask>(part.present & pages));
   part.present = without(part.present, pages);
+  part.dirty = without(part.dirty, pages);
   if (part.present == 0 && part.listed) at_.victims.left(id);
 }
 
@@ -58,7 +61,7 @@ void Pager::found_present(Address address, PageMask pages) {
   // What a slot holds was taken away by us, perhaps since the kernel was asked.
   const PageMask found = without(pages, static_cast<PageMask>(table_[id].stored | table_[id].present));
   if (found == 0) return;
-  table_[id].dirty = true;
+  table_[id].dirty = static_cast<PageMask>(table_[id].dirty | found);
   add_resident(id, found, Arrival::Why::stayed);
 }
 // ---- forks
@@ -77,8 +80,11 @@ void Pager::stop_holding() {
 
 bool Pager::in_frame(PartId id) const {
   const Part& part = table_[id];
-  return (part.state == PartState::lifted || part.state == PartState::writing) &&
-         at_.batches[part.frame / kPartsOfChunk].owner[part.frame % kPartsOfChunk] == id;
+  return is_lifted(part) && batch_of(part).owner[frame_of(part)] == id;
+}
+
+PageMask Pager::waiting(const Part& part) const {
+  return is_lifted(part) ? batch_of(part).waiting[frame_of(part)] : PageMask{0};
 }
 
 void Pager::go_on_in_child() {
@@ -89,10 +95,10 @@ void Pager::go_on_in_child() {
     Part& part = table_[id];
     part.previous = part.next = kNoPart;
     part.listed = false;
+    part.present = part.dirty = 0;
     if (part.slot == kNoSlot) part.stored = 0;
     if (in_frame(id)) return;
     part.state = PartState::idle;
-    part.present = 0;
     part.frame = 0;
   });
   counts_ = {};
@@ -103,11 +109,9 @@ void Pager::found_in_child(Address address, PageMask pages) {
   const PartId id = table_.find_or_make(address);
   if (id == kNoPart) return;
   // The part was on its way back when the process forked: the frame has the pages that are still missing.
-  if (in_frame(id)) {
-    bring_back(id, Arrival::Why::stayed);
-  }
-  table_[id].dirty = true;
+  if (in_frame(id)) bring_all_back(id, Arrival::Why::stayed);
   add_resident(id, pages, Arrival::Why::stayed);
+  table_[id].dirty = table_[id].present;
 }
 
 const char* Pager::check_records() const {
@@ -116,16 +120,16 @@ const char* Pager::check_records() const {
   auto& table = const_cast<PartTable&>(table_);
   table.each_part([&](PartId id) {
     const Part& part = table_[id];
-    const bool here = part.state == PartState::idle || part.state == PartState::fetching;
-    if (here) resident += count_of(part.present);
-    if (part.listed != (part.present != 0 && here)) wrong = "a part is listed if and only if it is resident";
+    resident += count_of(part.present);
+    if (part.listed != (part.present != 0)) wrong = "a part is listed if and only if it is resident";
+    if (without(part.dirty, part.present) != 0) wrong = "dirty pages are present";
     if (part.stored != 0 && part.slot == kNoSlot) wrong = "stored pages have a slot";
     if (part.slot != kNoSlot && !at_.slots[tier_of(part.slot)]->in_use(index_of(part.slot)))
       wrong = "a part's slot is in use";
-    if (!here) {
-      const Batch& batch = at_.batches[part.frame / kPartsOfChunk];
-      if (batch.owner[part.frame % kPartsOfChunk] != id) wrong = "a lifted part owns its frame";
-    }
+    if (!is_lifted(part)) return;
+    if (!in_frame(id)) wrong = "a lifted part owns its frame";
+    if (waiting(part) == 0) wrong = "something of a lifted part is still to be written";
+    if ((waiting(part) & part.present) != 0) wrong = "a page is in the program or waits in a frame";
   });
   for (const Batch& batch : at_.batches) resident += batch.pages;
   if (resident != resident_) wrong = "the count of resident pages is the sum over the parts";

@@ -7,7 +7,8 @@
 // tests/pages visits every one of them that a small memory can reach.
 //
 //   fault -> fetch .. fetched        a page that a slower tier holds
-//   lift .. plan .. written          an eviction: until `written` a touch brings the part back at once
+//   lift .. plan .. written          an eviction: until `written` a touch brings back at once what was
+//   touched
 //
 // It allocates nothing and throws nothing but std::logic_error for a bug.
 #pragma once
@@ -88,8 +89,11 @@ struct Batch {
   std::uint16_t number = 0;
   std::uint16_t count = 0;
   std::uint32_t pages = 0;  ///< pages that its frames hold
+  bool samples = false;  ///< they are taken out only to see whether somebody wants them: whole or not at all
   std::array<PartId, kPartsOfChunk> owner{};
-  std::array<PageMask, kPartsOfChunk> mask{};
+  std::array<PageMask, kPartsOfChunk> mask{};     ///< pages that were lifted; after plan: those to be written
+  std::array<PageMask, kPartsOfChunk> waiting{};  ///< pages that were lifted and that nobody has brought back
+  std::array<PageMask, kPartsOfChunk> dirty{};    ///< lifted pages that may differ from the owner's slot
   std::array<Slot, kPartsOfChunk> slot{};
   std::array<bool, kPartsOfChunk> joined{};  ///< the slot is its owner's already and has other pages
   std::array<bool, kPartsOfChunk> zero{};    ///< set by the caller between lift and plan
@@ -158,6 +162,8 @@ class Pager {
   };
 
   Step fault(const Event& event, Fetch& fetch);
+  /// Returns whether a fault has to read a slower tier, if there is room.
+  bool reads(PartId id, const Event& event) const;
   /// Brings a part before somebody touches it. Returns `fetch`, or `none` where that is not possible now.
   Step promote(Address part, Fetch& fetch);
   /// Begins to fetch what a sweep that has come to `start` will want next. All of it but the first part is
@@ -182,6 +188,8 @@ class Pager {
   /// Takes this part out, to see whether somebody wants it back. pre: can_be_sampled(id)
   Step lift(Batch& batch, PartId id);
   bool can_be_sampled(PartId id) const;
+  /// Returns whether nothing of it is in fast memory.
+  bool is_away(PartId id) const { return table_[id].present == 0 && !is_lifted(table_[id]); }
   /// Puts frame `i` back where nobody wanted it meanwhile. Returns `again` or `done`.
   Step return_sample(Batch& batch, std::size_t i);
   /// Returns what stopped the last lift(), once.
@@ -224,15 +232,16 @@ class Pager {
 
  private:
   Step fault_missing(PartId id, const Event& event, Fetch& fetch);
-  Step bring_back(PartId id, Arrival::Why why);
-  Step rescue(PartId id, Arrival::Why why);
+  Step fault_lifted(PartId id, const Event& event, Fetch& fetch);
+  Step bring_back(PartId id, PageMask pages, Arrival::Why why);
+  Step bring_all_back(PartId id, Arrival::Why why);
   Step fill_zeros(PartId id, const Event& event);
   void begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fetch);
-  Step open_for_writing(PartId id);
+  Step open_for_writing(PartId id, Address address);
   bool fill_part_with_zeros(PartId id, PageMask pages, bool& again);
   bool can_read_ahead(PartId id, Slot slot) const;
   Step lose(Fetch& fetch, int cause);
-  void settle_fetched(PartId id, PageMask filled, bool dirty, Arrival::Why why);
+  void settle_fetched(PartId id, PageMask filled, bool writable, Arrival::Why why);
 
   void drop(Address start, Address end);
   void drop_pages(PartId id, PageMask pages);
@@ -244,14 +253,23 @@ class Pager {
   void move_pages(Address to_part, Address to, Address end, Address from);
 
   bool in_frame(PartId id) const;
+  static bool is_lifted(const Part& part) {
+    return part.state == PartState::lifted || part.state == PartState::writing;
+  }
+  Batch& batch_of(const Part& part) const { return at_.batches[part.frame / kPartsOfChunk]; }
+  static std::size_t frame_of(const Part& part) { return part.frame % kPartsOfChunk; }
+  PageMask waiting(const Part& part) const;
   void add_resident(PartId id, PageMask pages, Arrival::Why why);
   void remove_resident(PartId id, PageMask pages);
   void free_slot(Part& part);
   Slot take_slot(std::uint32_t wanted, std::uint32_t& got, unsigned first_tier = 0);
   bool joins_slot(const Part& part) const;
-  bool is_clean(const Part& part) const;
+  static bool is_clean(const Part& part) { return (part.present & to_write(part)) == 0; }
+  /// Pages that the slot does not hold as they are.
+  static PageMask to_write(const Part& part) { return static_cast<PageMask>(part.dirty | ~part.stored); }
   bool is_held(const Part& part) const;
   bool can_leave(const Part& part) const;
+  void stay(PartId id);
   void leave_unwritten(Batch& batch, std::size_t i);
   Step put_back(Batch& batch, std::size_t i);
   void abandon(Batch& batch, std::size_t i);
@@ -263,7 +281,7 @@ class Pager {
   bool crowded_ = false, cornered_ = false;
   static constexpr std::uint32_t kSweep = 8;  // parts at once: a row of at least four faults
   Streams reads_, first_touches_{16}, first_writes_{8};
-  Locality fetched_locality_, touched_locality_;
+  Locality fetched_locality_, touched_locality_, rescued_locality_, opened_locality_;
   PartId demotion_hand_ = kNoPart;  // where the last one was found
   PagerCounts counts_;
   Loss loss_;

@@ -7,12 +7,14 @@
 
 namespace terrace::pages {
 
-void Pager::abandon(Batch& batch, std::size_t i) { batch.owner[i] = kNoPart; }
+void Pager::abandon(Batch& batch, std::size_t i) {
+  batch.owner[i] = kNoPart;
+  batch.waiting[i] = 0;
+}
 
 void Pager::detach_frame(Part& part) {
-  abandon(at_.batches[part.frame / kPartsOfChunk], part.frame % kPartsOfChunk);
+  abandon(batch_of(part), frame_of(part));
   part.state = PartState::idle;
-  part.present = 0;
   part.frame = 0;
 }
 
@@ -27,17 +29,13 @@ bool Pager::can_be_sampled(PartId id) const {
 }
 
 Pager::Step Pager::return_sample(Batch& batch, std::size_t i) {
-  return batch.owner[i] == kNoPart ? Step::done : bring_back(batch.owner[i], Arrival::Why::stayed);
+  return batch.owner[i] == kNoPart ? Step::done : bring_all_back(batch.owner[i], Arrival::Why::stayed);
 }
 
 Pager::Step Pager::lift(Batch& batch, PartId id) {
   Part& part = table_[id];
   // Others are busy with it: more of it is being fetched.
-  if (part.state != PartState::idle) {
-    at_.victims.left(id);
-    at_.victims.arrived(id, {Arrival::Why::stayed, crowded_, 0, limit_});
-    return Step::full;
-  }
+  if (part.state != PartState::idle) return stay(id), Step::full;
   const std::size_t i = batch.count;
   const PagesDone done =
       can_leave(part) ? at_.control.take(table_.address(id), part.present, batch.frame(i)) : PagesDone{};
@@ -48,41 +46,40 @@ Pager::Step Pager::lift(Batch& batch, PartId id) {
     return Step::full;
   }
   if (done.pages == 0) {
-    at_.victims.left(id);
-    at_.victims.arrived(id, {Arrival::Why::stayed, crowded_, 0, limit_});
+    stay(id);
     stuck_ = {table_.address(id), part.present};
     ++counts_.stuck;
     return Step::full;
   }
-  const PageMask left_behind = without(part.present, done.pages);
-  remove_resident(id, part.present);
   batch.owner[i] = id;
-  batch.mask[i] = done.pages;
+  batch.mask[i] = batch.waiting[i] = done.pages;
+  batch.dirty[i] = static_cast<PageMask>(done.pages & to_write(part));
   batch.slot[i] = kNoSlot;
   batch.zero[i] = false;
   batch.joined[i] = false;
   batch.cause[i] = 0;
   batch.pages += count_of(done.pages);
+  remove_resident(id, done.pages);
   resident_ += count_of(done.pages);
-  ++batch.count;
-  part.state = left_behind == 0 ? PartState::lifted : PartState::idle;
-  part.present = done.pages;
   part.frame = static_cast<std::uint16_t>(batch.number * kPartsOfChunk + i);
-  if (left_behind == 0) return Step::done;
-  // Some pages would not go, so the others return to them; nobody can have seen them gone but the kernel.
   part.state = PartState::lifted;
-  part.dirty = true;
-  stuck_ = {table_.address(id), left_behind};
+  ++batch.count;
+  if (part.present == 0) return Step::done;
+  // Some pages would not go, so they stay behind.
+  stuck_ = {table_.address(id), part.present};
   ++counts_.stuck;
-  if (bring_back(id, Arrival::Why::stayed) == Step::again) return Step::done;  // the next touch rescues it
-  add_resident(id, left_behind, Arrival::Why::stayed);
-  return Step::full;
+  return stay(id), Step::done;
 }
 
-/// Pages that are here join those in the slot, which must then not be a forked child's.
-bool Pager::joins_slot(const Part& part) const { return without(part.stored, part.present) != 0; }
-bool Pager::is_clean(const Part& part) const {
-  return !part.dirty && without(part.present, part.stored) == 0;
+/// It cannot leave now: others are looked at first.
+void Pager::stay(PartId id) {
+  at_.victims.left(id);
+  at_.victims.arrived(id, {Arrival::Why::stayed, crowded_, 0, limit_});
+}
+
+/// Pages that are in memory join those in the slot, which must then not be a forked child's.
+bool Pager::joins_slot(const Part& part) const {
+  return without(part.stored, static_cast<PageMask>(part.present | waiting(part))) != 0;
 }
 bool Pager::can_leave(const Part& part) const {
   return !joins_slot(part) || is_clean(part) || !is_held(part);
@@ -93,7 +90,7 @@ bool Pager::is_held(const Part& part) const {
 
 void Pager::leave_unwritten(Batch& batch, std::size_t i) {
   Part& part = table_[batch.owner[i]];
-  const PageMask pages = part.present;
+  const PageMask pages = batch.waiting[i];
   (batch.zero[i] ? counts_.evicted_zero : counts_.evicted_clean) += count_of(pages);
   detach_frame(part);
   if (batch.zero[i]) part.stored = without(part.stored, pages);
@@ -110,9 +107,13 @@ void Pager::plan(Batch& batch) {
     if (batch.owner[i] == kNoPart) continue;
     order[count++] = static_cast<std::uint8_t>(i);
     Part& part = table_[batch.owner[i]];
-    if (is_clean(part) || batch.zero[i]) {
+    const auto dirty = static_cast<PageMask>(batch.waiting[i] & batch.dirty[i]);
+    batch.mask[i] = batch.waiting[i];
+    if (dirty == 0 || batch.zero[i]) {
       leave_unwritten(batch, i);
     } else if (part.slot != kNoSlot && !is_held(part)) {
+      // One request with clean pages in its middle takes less than two without them.
+      batch.mask[i] = static_cast<PageMask>(batch.mask[i] & span_of(dirty));
       batch.slot[i] = part.slot;
       batch.joined[i] = true;
       part.state = PartState::writing;
@@ -152,13 +153,12 @@ Pager::Step Pager::written(Batch& batch, std::size_t i) {
   if (id != kNoPart && batch.cause[i] != 0 && put_back(batch, i) == Step::again) return Step::again;
   if (id != kNoPart && batch.cause[i] == 0 && slot != kNoSlot) {
     Part& part = table_[id];
-    const PageMask pages = part.present;
+    const PageMask pages = batch.waiting[i];
     const PageMask others = joined ? part.stored : PageMask{0};
     if (!joined) free_slot(part);
     detach_frame(part);
     part.slot = slot;
     part.stored = static_cast<PageMask>(others | pages);
-    part.dirty = false;
     counts_.evicted_dirty += count_of(pages);
   } else if (slot != kNoSlot && !batch.joined[i]) {
     at_.slots[tier_of(slot)]->give_back(index_of(slot));
@@ -168,16 +168,9 @@ Pager::Step Pager::written(Batch& batch, std::size_t i) {
 }
 
 Pager::Step Pager::put_back(Batch& batch, std::size_t i) {
-  const PartId id = batch.owner[i];
-  Part& part = table_[id];
-  const PagesDone done =
-      at_.control.fill(table_.address(id), part.present, batch.frame(i), Protection::writable);
-  if (done.again) return Step::again;
-  const PageMask back = part.present;
-  detach_frame(part);
-  part.dirty = true;
-  add_resident(id, back, Arrival::Why::stayed);
-  at_.control.wake(table_.address(id));
+  // There is no slot that has them, whatever they were before.
+  batch.dirty[i] = batch.waiting[i];
+  if (bring_all_back(batch.owner[i], Arrival::Why::stayed) == Step::again) return Step::again;
   ++counts_.kept_for_space;
   return Step::done;
 }
@@ -217,6 +210,7 @@ void Pager::demoted(const Demotion& demotion, int cause) {
 
 void Pager::released(Batch& batch) {
   resident_ -= batch.pages;
+  batch.samples = false;
   batch.pages = 0;
   batch.count = 0;
 }

@@ -23,28 +23,33 @@ Pager::Step Pager::fault(const Event& event, Fetch& fetch) {
       return Step::done;  // fetched() wakes everybody who waits for the part
     case PartState::lifted:
     case PartState::writing:
-      return rescue(id,
-                    part.present & page_bit(event.address) ? Arrival::Why::rescued : Arrival::Why::stayed);
+      return fault_lifted(id, event, fetch);
     case PartState::idle:
       break;
   }
   if (event.kind == Event::Kind::missing) return fault_missing(id, event, fetch);
-  return open_for_writing(id);
+  return open_for_writing(id, event.address);
 }
 
-/// Opens parts ahead where writes follow each other. They then count as written.
-Pager::Step Pager::open_for_writing(PartId id) {
+/// Opens the page, all of its part where others are usually written soon, and parts ahead where writes follow
+/// each other. They then count as written.
+Pager::Step Pager::open_for_writing(PartId id, Address address) {
   const Address start = table_.address(id);
-  const std::uint32_t window = first_writes_.window(start);
+  const bool whole = first_writes_.follows(start) || opened_locality_.whole(start);
+  const auto wanted = static_cast<PageMask>(table_[id].present & (whole ? kAllPages : page_bit(address)));
+  const std::uint32_t window = whole ? first_writes_.window(start) : 1;
   std::uint32_t opened = 0;
   do {
+    Part& part = table_[id];
+    const PageMask pages = opened == 0 ? wanted : part.present;
     // Dirty first: a child that is forked in between takes the page for written, which is safe.
-    table_[id].dirty = true;
-    if (!at_.control.unprotect(table_.address(id))) return Step::again;
+    part.dirty = static_cast<PageMask>(part.dirty | pages);
+    if (!at_.control.unprotect(table_.address(id), opened == 0 ? pages | page_bit(address) : pages))
+      return Step::again;
     id = table_.find(start + ++opened * kPart);
   } while (opened < window && id != kNoPart && table_[id].state == PartState::idle &&
-           table_[id].present != 0 && !table_[id].dirty);
-  first_writes_.served(start, start + opened * kPart, window);
+           table_[id].present != 0 && table_[id].dirty == 0);
+  if (whole) first_writes_.served(start, start + opened * kPart, window);
   ++counts_.faults;
   ++counts_.write_faults;
   return Step::done;
@@ -83,8 +88,8 @@ Pager::Step Pager::promote(Address address, Fetch& fetch) {
 /// Returns whether all of the pages are there now.
 bool Pager::fill_part_with_zeros(PartId id, PageMask pages, bool& again) {
   const PagesDone done = at_.control.fill(table_.address(id), pages, &scratch_[0], Protection::writable);
-  table_[id].dirty = true;
   add_resident(id, done.pages, Arrival::Why::touched);
+  table_[id].dirty = static_cast<PageMask>(table_[id].dirty | done.pages);
   again = done.again;
   return done.pages == pages;
 }
@@ -94,9 +99,10 @@ Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
   const Address start = table_.address(id);
   // A part whose pages are touched together comes whole, and more of them where touches follow each other.
   if (!has_room(1)) return Step::full;
-  const bool untouched = part.present == 0 && part.stored == 0;
+  const bool untouched = part.empty();
   const bool whole_part = first_touches_.follows(start) || touched_locality_.whole(start);
-  const PageMask zeros = without(kAllPages, static_cast<PageMask>(part.present | part.stored));
+  const PageMask zeros =
+      without(kAllPages, static_cast<PageMask>(part.present | part.stored | waiting(part)));
   const bool fits = has_room(count_of(zeros));
   const auto pages = static_cast<PageMask>(page_bit(event.address) | (whole_part && fits ? zeros : 0));
   bool again = false;
@@ -117,27 +123,63 @@ Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
   return Step::done;
 }
 
-// The part goes back to what it was before it was lifted. Its frame keeps the bytes, because a disk may be
-// reading them, and has no owner any more.
-Pager::Step Pager::bring_back(PartId id, Arrival::Why why) {
+bool Pager::reads(PartId id, const Event& event) const {
+  if (id == kNoPart || event.kind != Event::Kind::missing) return false;
+  const Part& part = table_[id];
+  if ((without(part.stored, part.present) & page_bit(event.address)) == 0) return false;
+  if (part.state == PartState::idle) return true;
+  if (!is_lifted(part) || (waiting(part) & page_bit(event.address)) != 0) return false;
+  return (batch_of(part).dirty[frame_of(part)] & waiting(part)) == 0 && !batch_of(part).samples;
+}
+
+/// A page that waits in the frame comes back, alone where touches are scattered: so what is in use of a part
+/// stays, and what only lies beside it leaves.
+Pager::Step Pager::fault_lifted(PartId id, const Event& event, Fetch& fetch) {
+  const Part& part = table_[id];
+  Batch& batch = batch_of(part);
+  const std::size_t i = frame_of(part);
+  const PageMask page = page_bit(event.address);
+  if ((batch.waiting[i] & page) != 0) {
+    const bool whole = batch.samples || rescued_locality_.whole(table_.address(id));
+    const PageMask wanted = whole ? kAllPages : rescued_locality_.around(event.address);
+    const auto pages = static_cast<PageMask>(batch.waiting[i] & wanted);
+    if (bring_back(id, pages, Arrival::Why::rescued) == Step::again) return Step::again;
+    ++counts_.rescues;
+  } else if (event.kind == Event::Kind::write) {
+    return open_for_writing(id, event.address);
+  } else if ((without(part.stored, part.present) & page) == 0) {
+    return fill_zeros(id, event);
+  } else if (reads(id, event)) {
+    // The slot has the frame's pages, too.
+    leave_unwritten(batch, i);
+    return fault_missing(id, event, fetch);
+  } else if (bring_all_back(id, Arrival::Why::stayed) == Step::again) {
+    return Step::again;
+  }
+  ++counts_.faults;
+  return Step::done;
+}
+
+// The frame keeps the bytes, because a disk may be reading them; with the last page it has no owner any more.
+Pager::Step Pager::bring_back(PartId id, PageMask pages, Arrival::Why why) {
   Part& part = table_[id];
-  Batch& batch = at_.batches[part.frame / kPartsOfChunk];
-  const std::size_t i = part.frame % kPartsOfChunk;
-  const auto protection = part.dirty ? Protection::writable : Protection::read_only;
-  const PagesDone done = at_.control.fill(table_.address(id), part.present, batch.frame(i), protection);
-  if (done.again) return Step::again;
-  const PageMask back = part.present;
-  detach_frame(part);
-  add_resident(id, back, why);
+  Batch& batch = batch_of(part);
+  const std::size_t i = frame_of(part);
+  const auto dirty = static_cast<PageMask>(pages & batch.dirty[i]);
+  for (const PageMask some : {dirty, without(pages, dirty)}) {
+    const auto protection = some == dirty ? Protection::writable : Protection::read_only;
+    if (at_.control.fill(table_.address(id), some, batch.frame(i), protection).again) return Step::again;
+  }
+  part.dirty = static_cast<PageMask>(part.dirty | dirty);
+  batch.waiting[i] = without(batch.waiting[i], pages);
+  if (batch.waiting[i] == 0) detach_frame(part);
+  add_resident(id, pages, why);
   at_.control.wake(table_.address(id));
   return Step::done;
 }
 
-Pager::Step Pager::rescue(PartId id, Arrival::Why why) {
-  if (bring_back(id, why) == Step::again) return Step::again;
-  ++counts_.faults;
-  ++counts_.rescues;
-  return Step::done;
+Pager::Step Pager::bring_all_back(PartId id, Arrival::Why why) {
+  return bring_back(id, waiting(table_[id]), why);
 }
 
 bool Pager::can_read_ahead(PartId id, Slot slot) const {
@@ -187,13 +229,12 @@ void Pager::forget(Fetch& fetch) {
   }
 }
 
-void Pager::settle_fetched(PartId id, PageMask filled, bool dirty, Arrival::Why why) {
+void Pager::settle_fetched(PartId id, PageMask filled, bool writable, Arrival::Why why) {
   Part& part = table_[id];
   part.state = PartState::idle;
-  if (part.present == 0) part.dirty = false;
-  part.dirty = part.dirty || dirty;
   counts_.fetched += count_of(without(filled, part.present));
   add_resident(id, filled, why);
+  if (writable) part.dirty = static_cast<PageMask>(part.dirty | filled);
   if (part.empty()) free_slot(part);
   at_.control.wake(table_.address(id));
 }
@@ -209,11 +250,11 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
     // The program may have given pages up meanwhile.
     const auto pages =
         static_cast<PageMask>((i == 0 ? fetch.pages : kAllPages) & without(part.stored, part.present));
-    const bool dirty = (i == 0 && fetch.by_write) || (part.present != 0 && part.dirty);
+    const bool writable = i == 0 && fetch.by_write;
     const PagesDone done = at_.control.fill(table_.address(id), pages, data + i * kPart,
-                                            dirty ? Protection::writable : Protection::read_only);
+                                            writable ? Protection::writable : Protection::read_only);
     if (done.again) return Step::again;
-    settle_fetched(id, done.pages, dirty, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
+    settle_fetched(id, done.pages, writable, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
     if (i > 0) counts_.read_ahead += count_of(done.pages);
     if (i > 0 || fetch.count == 1) --fetch.count;
     fetch.wanted_is_filled |= i == 0;

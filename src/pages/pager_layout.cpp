@@ -22,31 +22,23 @@ void Pager::drop(Address start, Address end) {
 
 void Pager::drop_pages(PartId id, PageMask pages) {
   Part& part = table_[id];
-  counts_.dropped += count_of(static_cast<PageMask>((part.present | part.stored) & pages));
-  switch (part.state) {
-    case PartState::idle:
-      remove_resident(id, pages);
-      break;
-    case PartState::fetching:  // fetched() fills only what is stored still
-      remove_resident(id, pages);
-      part.stored = without(part.stored, pages);
-      return;
-    case PartState::lifted:
-    case PartState::writing:
-      part.present = without(part.present, pages);
-      if (part.present != 0) break;
-      if (without(part.stored, pages) == 0) leave_slot_to_frame(part);
-      detach_frame(part);
-      break;
-  }
+  counts_.dropped += count_of(static_cast<PageMask>((part.present | part.stored | waiting(part)) & pages));
+  remove_resident(id, pages);
   part.stored = without(part.stored, pages);
-  if (part.empty()) free_slot(part);
+  if (is_lifted(part)) {
+    PageMask& waiting = batch_of(part).waiting[frame_of(part)];
+    waiting = without(waiting, pages);
+    if (waiting != 0) return;
+    if (part.stored == 0 && part.present == 0) leave_slot_to_frame(part);
+    detach_frame(part);
+  }
+  if (part.empty()) free_slot(part);  // of what is being fetched, fetched() fills only what is stored still
 }
 
 /// The frame is being written to the part's slot, which must not become somebody else's before that is done.
 void Pager::leave_slot_to_frame(Part& part) {
-  Batch& batch = at_.batches[part.frame / kPartsOfChunk];
-  const std::size_t i = part.frame % kPartsOfChunk;
+  Batch& batch = batch_of(part);
+  const std::size_t i = frame_of(part);
   if (!batch.joined[i] || batch.slot[i] != part.slot) return;
   batch.joined[i] = false;
   part.slot = kNoSlot;
@@ -70,15 +62,15 @@ bool Pager::move_whole_part(Address from, Address to) {
   Part& old = table_[old_id];
   if (id == kNoPart || old.state != PartState::idle || table_[id].state != PartState::idle) return false;
   Part& part = table_[id];
-  const PageMask present = old.present;
+  const PageMask present = old.present, dirty = old.dirty;
   remove_resident(old_id, present);
   part.stored = old.stored;
   part.slot = old.slot;
-  part.dirty = old.dirty;
   part.heat = old.heat;
   old.slot = kNoSlot;
   old.stored = 0;
   add_resident(id, present, Arrival::Why::stayed);
+  part.dirty = dirty;
   return true;
 }
 
@@ -98,14 +90,12 @@ void Pager::move_pages(Address to_part, Address to, Address end, Address from) {
     const auto bit = static_cast<PageMask>(1U << i);
     const PageMask old_bit = page_bit(source);
     const std::size_t offset = source % kPart;
-    const bool in_frame = old.state == PartState::lifted || old.state == PartState::writing;
     if (old.present & old_bit) {
-      if (!in_frame) {
-        present = static_cast<PageMask>(present | bit);
-        continue;
-      }
-      const std::byte* frame = at_.batches[old.frame / kPartsOfChunk].frame(old.frame % kPartsOfChunk);
-      std::copy_n(frame + offset, kPage, buffer + i * kPage);
+      present = static_cast<PageMask>(present | bit);
+      continue;
+    }
+    if (waiting(old) & old_bit) {
+      std::copy_n(batch_of(old).frame(frame_of(old)) + offset, kPage, buffer + i * kPage);
     } else if (old.stored & old_bit) {
       const std::uint64_t place = std::uint64_t{index_of(old.slot)} * kPart + offset;
       const int cause = at_.stores[tier_of(old.slot)]->read(place, buffer + i * kPage, kPage);
@@ -127,7 +117,6 @@ void Pager::move_pages(Address to_part, Address to, Address end, Address from) {
   const PartId id = table_.find_or_make(to_part);
   if (id == kNoPart) return;
   Part& part = table_[id];
-  part.dirty = true;
   if (collected != 0 && !keep_in_slot(part, collected, buffer)) {
     const PagesDone done = at_.control.fill(to_part, collected, buffer, Protection::writable);
     present = static_cast<PageMask>(present | done.pages);
@@ -139,10 +128,12 @@ void Pager::move_pages(Address to_part, Address to, Address end, Address from) {
     }
   }
   add_resident(id, present, Arrival::Why::stayed);
+  part.dirty = static_cast<PageMask>(part.dirty | present);
 }
 
-/// Writes pages to the part's slot, or to a new one where it has none.
+/// Writes pages to the part's slot, or to a new one where it has none and is not about to get one.
 bool Pager::keep_in_slot(Part& part, PageMask pages, const std::byte* data) {
+  if (is_lifted(part)) return false;
   std::uint32_t got = 0;
   const bool fresh = part.slot == kNoSlot;
   const Slot slot = fresh ? take_slot(1, got) : part.slot;

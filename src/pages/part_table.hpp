@@ -21,19 +21,19 @@ inline constexpr PartId kNoPart = 0;  // number 0 is never given to a part
 
 enum class PartState : std::uint8_t {
   idle,      ///< `present` pages are in the program, other `stored` ones in the slot, the rest are zeros
-  fetching,  ///< a thread reads `stored` from the slot
-  lifted,    ///< `present` pages wait in a frame: a touch brings them back, else they are written
+  fetching,  ///< as idle, and a thread reads some of `stored` from the slot
+  lifted,    ///< as idle, and others wait in a frame: a touch brings them back, else they are written
   writing,   ///< as lifted, and the frame is being written
 };
 
 struct Part {
   PageMask present = 0;
-  PageMask stored = 0;  ///< pages that the slot holds; current where the part is not dirty
+  PageMask stored = 0;      ///< pages that the slot holds; current where they are not dirty
+  PageMask dirty = 0;       ///< present pages that may differ from the slot's
+  std::uint16_t frame = 0;  ///< lifted and writing: its place in staging
   Slot slot = kNoSlot;
   PartId previous = kNoPart, next = kNoPart;  ///< neighbours in a PartList
-  std::uint16_t frame = 0;                    ///< lifted and writing: its place in staging
-  PartState state = PartState::idle;
-  bool dirty : 1 = false;     ///< present pages may differ from the slot's
+  PartState state : 2 = PartState::idle;
   bool listed : 1 = false;    ///< it is in a list
   std::uint8_t list : 3 = 0;  ///< which of the policy's lists it is in
   Heat heat;                  ///< for policies that ask

@@ -139,9 +139,7 @@ bool Service::answer_or_pass_on(const Pending& fault, Pending& mine, std::unique
   Fetch fetch;
   const PartId id = table_.find(fault.event.address);
   if (id != kNoPart && table_[id].state == PartState::fetching && goes_on(id, fault, lock)) return false;
-  const bool reads = id != kNoPart && table_[id].state == PartState::idle &&
-                     fault.event.kind == Event::Kind::missing &&
-                     (table_[id].stored & ~table_[id].present & page_bit(fault.event.address)) != 0;
+  const bool reads = pager_->reads(id, fault.event);
   const bool flies = reads && can_take_off(table_[id].slot);
   if (reads && !flies && idle_workers_ > 0) return mine = fault, true;
   if (reads && !flies) {

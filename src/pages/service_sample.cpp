@@ -134,7 +134,7 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
     for (const Sample& sample : stretch.samples) {
       const PartId id = table_.find(sample.page * kPage);
       if (!pager_->can_be_sampled(id)) {
-        const bool is_absent = id == kNoPart || table_[id].present == 0;
+        const bool is_absent = id == kNoPart || pager_->is_away(id);
         if (is_absent && mine.absent.size() < mine.absent.capacity()) {
           mine.absent.push_back(sample.page);
           if (id != kNoPart) mine.pages += count_of(table_[id].stored);
@@ -147,6 +147,7 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
         if (free_.size() <= kFreeBatches) return;
         mine.batches.push_back(free_.front());
         free_.pop_front();
+        batches_[mine.batches.back()].samples = true;
       }
       const Part before = table_[id];
       if (pager_->lift(batches_[mine.batches.back()], id) == Pager::Step::done) {

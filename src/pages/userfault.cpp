@@ -233,13 +233,17 @@ int Userfault::protect(Address start, std::size_t bytes, Protection protection) 
   return ioctl(descriptor_, UFFDIO_WRITEPROTECT, &request) == 0 ? 0 : errno;
 }
 
-bool Userfault::unprotect(Address part) {
-  const int cause = protect(part, kPart, Protection::writable);
-  if (cause == EAGAIN) return false;
-  // A part that reaches over the end of a mapping is opened page by page.
-  for (std::size_t i = 0; cause != 0 && i < kPagesOfPart; ++i)
-    protect(part + i * kPage, kPage, Protection::writable);
-  return true;
+bool Userfault::unprotect(Address part, PageMask pages) {
+  bool again = false;
+  each_run(pages, [&](std::size_t first, std::size_t count) {
+    const int cause = protect(part + first * kPage, count * kPage, Protection::writable);
+    again = cause == EAGAIN;
+    // A part that reaches over the end of a mapping is opened page by page.
+    for (std::size_t i = first; cause != 0 && !again && i < first + count; ++i)
+      protect(part + i * kPage, kPage, Protection::writable);
+    return !again;
+  });
+  return !again;
 }
 
 void Userfault::wake(Address part) {

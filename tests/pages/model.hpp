@@ -102,6 +102,8 @@ class World final : public PageControl, public Store {
     add(fetch_.pages);
     add(batch_.owner[0]);
     add(batch_.mask[0]);
+    add(batch_.waiting[0]);
+    add(batch_.dirty[0]);
     add(batch_.slot[0]);
     add(batch_.cause[0]);
     return text;
@@ -130,9 +132,11 @@ class World final : public PageControl, public Store {
     }
     return {static_cast<PageMask>(pages & ~absent), false, absent};
   }
-  bool unprotect(Address) override {
+  bool unprotect(Address, PageMask pages) override {
     if (change_pending()) return false;
-    protected_ = {};
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (pages >> i & 1) protected_[i] = false;
+    }
     waiting_ = false;
     return true;
   }
