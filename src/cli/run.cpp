@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 struct RunRequest {
   std::string fast = "50%", policy = "keeper", record, json;
   std::vector<std::string> slow;
-  std::string overhead = "5%", interval = "1s";
+  std::string overhead = "5%", interval = "1s", packed = "50%";
   bool quiet = false, encrypt = false;
   std::vector<std::string> program;
 };
@@ -196,9 +196,10 @@ int wait_for_program(pid_t child, const SharedBoard& board, Clock::time_point be
 std::string settings_text(const RunRequest& request, Bytes fast, const SharedBoard& board) {
   const double interval = number_with(request.interval, 's', 3600, "--interval");
   if (interval < 0.1) throw BadInput("--interval is at least 0.1s");
-  std::string text = fmt::format("fast={};policy={};overhead={};interval={};encrypt={};board={}", fast.count,
-                                 request.policy, number_with(request.overhead, '%', 50, "--overhead"),
-                                 interval, request.encrypt ? 1 : 0, board.path());
+  std::string text = fmt::format("fast={};policy={};packed={};overhead={};interval={};encrypt={};board={}",
+                                 fast.count, request.policy, number_with(request.packed, '%', 90, "--packed"),
+                                 number_with(request.overhead, '%', 50, "--overhead"), interval,
+                                 request.encrypt ? 1 : 0, board.path());
   const auto names = request.slow.empty() ? std::vector<std::string>{""} : request.slow;
   if (names.size() > 4) throw BadInput("a program has at most four slower tiers: leave a --slow out");
   for (const std::string& name : names) {
@@ -260,6 +261,9 @@ void add_run(CLI::App& app) {
                    "first (default: the "
                    "temporary folder)")
       ->allow_extra_args(false);
+  command->add_option("--packed", request->packed,
+                      "Share of --fast in which pages may be kept compressed before they go to a disk "
+                      "(default: 50%; 0: none)");
   command->add_option("--overhead", request->overhead,
                       "Share of the time that finding out what is hot may take (default: 5%; 0: do not)");
   command->add_option("--interval", request->interval, "How long one look at all memory takes (default: 1s)");

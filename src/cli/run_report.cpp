@@ -21,6 +21,11 @@ std::string reason_for_waiting(const RunRow& all, double seconds) {
   if (all.lost > 0) return "pages were lost: the disk could not be read";
   if (all.kept > 0) return "the disk was full: pages stayed in memory beyond --fast";
   if (all.fetches == 0) return "everything fitted: the disk was never read";
+  if (all.fetches == all.unpacked_faults)
+    return fmt::format(
+        "compressed memory held what did not fit: the disk was never read, and its threads "
+        "waited {:.1f} s for pages",
+        waited);
   const double share = 100 * waited / std::max(seconds, 1e-9);
   const double each = waited / static_cast<double>(std::max<std::uint64_t>(all.faults, 1)) * 1e6;
   std::string text = fmt::format(
@@ -28,7 +33,7 @@ std::string reason_for_waiting(const RunRow& all, double seconds) {
   if (all.room_waits * 10 > all.fetches)
     text += fmt::format("; {} faults waited until others had left: the disk writes too slowly for it",
                         all.room_waits);
-  else if (all.fetches * pages::kPart * 2 > all.read)
+  else if ((all.fetches - std::min(all.fetches, all.unpacked_faults)) * pages::kPart * 2 > all.read)
     text += "; its reads are scattered, one part at a time";
   return text;
 }
@@ -36,14 +41,16 @@ std::string reason_for_waiting(const RunRow& all, double seconds) {
 using Amount = std::uint64_t RunRow::*;
 /// These are sums over all processes of a run; of memory, only processes that still run count.
 constexpr Amount kCounters[] = {
-    &RunRow::faults,      &RunRow::zeroed,     &RunRow::opened,    &RunRow::fetches,    &RunRow::rescues,
-    &RunRow::read,        &RunRow::read_ahead, &RunRow::written,   &RunRow::left_clean, &RunRow::left_zero,
-    &RunRow::waiting_ns,  &RunRow::room_waits, &RunRow::promoted,  &RunRow::samples,    &RunRow::sampled_hot,
-    &RunRow::sampling_ns, &RunRow::intervals,  &RunRow::stretches, &RunRow::stuck,      &RunRow::kept,
-    &RunRow::lost,        &RunRow::forks};
+    &RunRow::faults,         &RunRow::zeroed,    &RunRow::opened,      &RunRow::fetches,
+    &RunRow::rescues,        &RunRow::read,      &RunRow::read_ahead,  &RunRow::written,
+    &RunRow::left_clean,     &RunRow::left_zero, &RunRow::waiting_ns,  &RunRow::room_waits,
+    &RunRow::promoted,       &RunRow::samples,   &RunRow::sampled_hot, &RunRow::sampling_ns,
+    &RunRow::intervals,      &RunRow::stretches, &RunRow::stuck,       &RunRow::kept,
+    &RunRow::lost,           &RunRow::forks,     &RunRow::unpacked,    &RunRow::packed,
+    &RunRow::unpacked_faults};
 constexpr Amount kOfTheLiving[] = {&RunRow::resident, &RunRow::unmanaged, &RunRow::stored};
-constexpr Amount kLargest[] = {&RunRow::peak_resident, &RunRow::peak_managed, &RunRow::longest_ns,
-                               &RunRow::overdue};
+constexpr Amount kLargest[] = {&RunRow::peak_resident, &RunRow::peak_managed, &RunRow::peak_packed_memory,
+                               &RunRow::longest_ns, &RunRow::overdue};
 
 }  // namespace
 
@@ -81,9 +88,13 @@ std::string summary_text(const RunOutcome& outcome) {
       "terrace: {} faults: {} first touches, {} from the disk, {} still in memory, {} first writes; {} read "
       "({} ahead), "
       "{} written, {} left unwritten\n",
-      all.faults, all.zeroed, all.fetches, all.rescues, all.opened, readable(Bytes{all.read}),
-      readable(Bytes{all.read_ahead}), readable(Bytes{all.written}),
+      all.faults, all.zeroed, all.fetches - std::min(all.fetches, all.unpacked_faults), all.rescues,
+      all.opened, readable(Bytes{all.read}), readable(Bytes{all.read_ahead}), readable(Bytes{all.written}),
       readable(Bytes{all.left_clean + all.left_zero}));
+  if (all.packed > 0)
+    text += fmt::format(
+        "terrace: {} were compressed into {} of memory at most; {} faults were served from there\n",
+        readable(Bytes{all.packed}), readable(Bytes{all.peak_packed_memory}), all.unpacked_faults);
   if (all.samples > 0)
     text += fmt::format(
         "terrace: {} samples in {} stretches, {} of them in use: {:.2f} s of profiling, at most {:.1f}% of "
@@ -107,6 +118,10 @@ nlohmann::json to_json(const RunOutcome& outcome) {
                          {"first_writes", row.opened},
                          {"fetches", row.fetches},
                          {"rescues", row.rescues},
+                         {"unpacked_fetches", row.unpacked_faults},
+                         {"unpacked_bytes", row.unpacked},
+                         {"packed_bytes", row.packed},
+                         {"peak_packed_memory_bytes", row.peak_packed_memory},
                          {"read_bytes", row.read},
                          {"read_ahead_bytes", row.read_ahead},
                          {"written_bytes", row.written},

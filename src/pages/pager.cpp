@@ -40,14 +40,20 @@ void Pager::remove_resident(PartId id, PageMask pages) {
   if (part.present == 0 && part.listed) at_.victims.left(id);
 }
 
+void Pager::give_back(Slot slot) {
+  at_.slots[tier_of(slot)]->give_back(index_of(slot));
+  at_.stores[tier_of(slot)]->forget(std::uint64_t{index_of(slot)} * kPart, kPart);
+}
+
 void Pager::free_slot(Part& part) {
-  if (part.slot != kNoSlot) at_.slots[tier_of(part.slot)]->give_back(index_of(part.slot));
+  if (part.slot != kNoSlot) give_back(part.slot);
   part.slot = kNoSlot;
   part.stored = 0;
 }
 
 Slot Pager::take_slot(std::uint32_t wanted, std::uint32_t& got, unsigned first_tier) {
   for (unsigned tier = first_tier; tier < at_.slots.size(); ++tier) {
+    if (tier + 1 < at_.slots.size() && at_.stores[tier]->declines()) continue;
     const SlotTable::Run run = at_.slots[tier]->take(wanted);
     got = run.count;
     if (run.count > 0) return make_slot(tier, run.first);

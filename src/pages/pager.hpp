@@ -261,6 +261,8 @@ class Pager {
   PageMask waiting(const Part& part) const;
   void add_resident(PartId id, PageMask pages, Arrival::Why why);
   void remove_resident(PartId id, PageMask pages);
+  void give_back(Slot slot);
+  void forget_pages(PartId id, PageMask pages);
   void free_slot(Part& part);
   Slot take_slot(std::uint32_t wanted, std::uint32_t& got, unsigned first_tier = 0);
   bool joins_slot(const Part& part) const;
@@ -269,6 +271,7 @@ class Pager {
   static PageMask to_write(const Part& part) { return static_cast<PageMask>(part.dirty | ~part.stored); }
   bool is_held(const Part& part) const;
   bool can_leave(const Part& part) const;
+  bool colder(PartId a, PartId b) const;
   void stay(PartId id);
   void leave_unwritten(Batch& batch, std::size_t i);
   Step put_back(Batch& batch, std::size_t i);

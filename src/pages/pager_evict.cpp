@@ -161,7 +161,7 @@ Pager::Step Pager::written(Batch& batch, std::size_t i) {
     part.stored = static_cast<PageMask>(others | pages);
     counts_.evicted_dirty += count_of(pages);
   } else if (slot != kNoSlot && !batch.joined[i]) {
-    at_.slots[tier_of(slot)]->give_back(index_of(slot));
+    give_back(slot);
   }
   batch.slot[i] = kNoSlot;
   return Step::done;
@@ -175,6 +175,12 @@ Pager::Step Pager::put_back(Batch& batch, std::size_t i) {
   return Step::done;
 }
 
+/// Of a part that is partly in fast memory the rest may soon be wanted.
+bool Pager::colder(PartId a, PartId b) const {
+  const bool apart_a = table_[a].present == 0, apart_b = table_[b].present == 0;
+  return apart_a != apart_b ? apart_a : at_.victims.hotness(a) < at_.victims.hotness(b);
+}
+
 bool Pager::begin_demotion(unsigned tier, Demotion& demotion) {
   constexpr int kCompared = 64;
   PartId coldest = kNoPart;
@@ -182,10 +188,9 @@ bool Pager::begin_demotion(unsigned tier, Demotion& demotion) {
     demotion_hand_ = table_.after(demotion_hand_);
     if (demotion_hand_ == kNoPart) return false;
     const Part& part = table_[demotion_hand_];
-    if (part.state != PartState::idle || part.present != 0 || part.stored == 0 || is_held(part)) continue;
+    if (part.state != PartState::idle || part.stored == 0 || is_held(part)) continue;
     if (tier_of(part.slot) != tier) continue;
-    if (coldest == kNoPart || at_.victims.hotness(demotion_hand_) < at_.victims.hotness(coldest))
-      coldest = demotion_hand_;
+    if (coldest == kNoPart || colder(demotion_hand_, coldest)) coldest = demotion_hand_;
   }
   if (coldest == kNoPart) return false;
   std::uint32_t got = 0;
@@ -198,8 +203,7 @@ bool Pager::begin_demotion(unsigned tier, Demotion& demotion) {
 
 void Pager::demoted(const Demotion& demotion, int cause) {
   Part& part = table_[demotion.part];
-  const Slot unused = cause == 0 ? demotion.from : demotion.to;
-  at_.slots[tier_of(unused)]->give_back(index_of(unused));
+  give_back(cause == 0 ? demotion.from : demotion.to);
   part.slot = cause == 0 ? demotion.to : demotion.from;
   part.state = PartState::idle;
   if (cause == 0) counts_.demoted += count_of(part.stored);

@@ -239,6 +239,16 @@ void Pager::settle_fetched(PartId id, PageMask filled, bool writable, Arrival::W
   at_.control.wake(table_.address(id));
 }
 
+void Pager::forget_pages(PartId id, PageMask pages) {
+  Part& part = table_[id];
+  part.stored = without(part.stored, pages);
+  each_run(pages, [&](std::size_t first, std::size_t count) {
+    const std::uint64_t place = std::uint64_t{index_of(part.slot)} * kPart + first * kPage;
+    at_.stores[tier_of(part.slot)]->forget(place, count * kPage);
+    return true;
+  });
+}
+
 Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
   if (cause != 0) return lose(fetch, cause);
   // The part that a thread waits for comes first, then those read ahead.
@@ -250,10 +260,13 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
     // The program may have given pages up meanwhile.
     const auto pages =
         static_cast<PageMask>((i == 0 ? fetch.pages : kAllPages) & without(part.stored, part.present));
-    const bool writable = i == 0 && fetch.by_write;
+    // Compressed memory gives a page up when it has been unpacked: twice in memory it would be of no use.
+    Store& store = *at_.stores[tier_of(fetch.slot)];
+    const bool writable = store.is_memory() || (i == 0 && fetch.by_write);
     const PagesDone done = at_.control.fill(table_.address(id), pages, data + i * kPart,
                                             writable ? Protection::writable : Protection::read_only);
     if (done.again) return Step::again;
+    if (store.is_memory()) forget_pages(id, done.pages);
     settle_fetched(id, done.pages, writable, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
     if (i > 0) counts_.read_ahead += count_of(done.pages);
     if (i > 0 || fetch.count == 1) --fetch.count;

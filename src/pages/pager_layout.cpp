@@ -145,7 +145,7 @@ bool Pager::keep_in_slot(Part& part, PageMask pages, const std::byte* data) {
     cause = at_.stores[tier_of(slot)]->write(place, {&piece, 1});
     return cause == 0;
   });
-  if (cause != 0 && fresh) at_.slots[tier_of(slot)]->give_back(index_of(slot));
+  if (cause != 0 && fresh) give_back(slot);
   if (cause != 0) return false;
   part.slot = slot;
   part.stored = static_cast<PageMask>(part.stored | pages);

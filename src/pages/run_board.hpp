@@ -13,8 +13,8 @@ namespace terrace::pages {
 
 /// The environment variable that tells a started process what to do, as `key=value` pairs set off by
 /// semicolons: fast, slow (a folder; the fastest first) and room (bytes of it) for each slower tier, policy,
-/// overhead (percent), interval (seconds), encrypt (1 or 0), record (a file), board (a file that holds the
-/// RunBoard).
+/// packed (percent of `fast` for compressed pages), overhead (percent), interval (seconds), encrypt (1 or 0),
+/// record (a file), board (a file that holds the RunBoard).
 inline constexpr char kRunVariable[] = "TERRACE_RUN";
 
 struct RunRow {
@@ -24,6 +24,8 @@ struct RunRow {
   std::uint64_t resident = 0, unmanaged = 0, stored = 0;  ///< bytes now
   std::uint64_t peak_resident = 0, peak_managed = 0;      ///< managed: wherever its pages are
   std::uint64_t faults = 0, zeroed = 0, opened = 0, fetches = 0, rescues = 0;
+  std::uint64_t unpacked_faults = 0, unpacked = 0, packed = 0,
+                peak_packed_memory = 0;  ///< of compressed memory
   std::uint64_t read = 0, read_ahead = 0, written = 0, left_clean = 0, left_zero = 0;
   std::uint64_t waiting_ns = 0, longest_ns = 0, room_waits = 0;
   std::uint64_t promoted = 0, samples = 0, sampled_hot = 0, sampling_ns = 0, intervals = 0, stretches = 0;

@@ -218,6 +218,7 @@ ServiceStatistics Service::statistics() {
   result.resident_pages = pager_->resident();
   result.limit_pages = pager_->limit();
   for (const auto& slots : slots_) result.used_slots += slots->used();
+  for (const Store* store : store_views_) result.packed_memory += store->memory_in_use();
   result.cornered = pager_->cornered();
   const std::uint64_t now = now_ns();
   const auto look = [&](Address address, std::uint64_t since) {
@@ -245,6 +246,13 @@ void Service::set_limit(std::size_t bytes) {
   const std::size_t least = kLeastParts + reserve_.most() / kPagesOfPart + staged;
   const std::lock_guard lock(mutex_);
   pager_->set_limit(std::max(bytes / kPart, least) * kPagesOfPart);
+}
+
+void Service::set_room_of_memory_stores(std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  for (Store* store : store_views_) {
+    if (store->is_memory()) store->set_room(bytes);
+  }
 }
 
 std::string Service::loss() {

@@ -56,13 +56,16 @@ struct ServiceOptions {
 struct ServiceStatistics {
   PagerCounts counts;
   std::uint64_t resident_pages = 0, limit_pages = 0, used_slots = 0;
-  std::uint64_t waiting_ns = 0;  ///< time between a fault's message and its answer, summed
-  std::uint64_t longest_ns = 0;  ///< the longest of them
-  std::uint64_t room_waits = 0;  ///< faults that had to wait for an eviction
-  std::uint64_t read_bytes = 0, written_bytes = 0;
-  std::uint64_t rescue_ns = 0;    ///< those of the waits that ended with a part that had not left yet
-  std::uint64_t samples = 0;      ///< parts that were taken out to see whether they are in use
-  std::uint64_t sampled_hot = 0;  ///< those that were
+  std::uint64_t waiting_ns = 0;                     ///< time between a fault's message and its answer, summed
+  std::uint64_t longest_ns = 0;                     ///< the longest of them
+  std::uint64_t room_waits = 0;                     ///< faults that had to wait for an eviction
+  std::uint64_t read_bytes = 0, written_bytes = 0;  ///< of disks and other slower tiers
+  std::uint64_t unpacked_faults = 0;                ///< fetches from compressed memory
+  std::uint64_t unpacked_bytes = 0, packed_bytes = 0;
+  std::uint64_t packed_memory = 0;  ///< that compressed pages take now
+  std::uint64_t rescue_ns = 0;      ///< those of the waits that ended with a part that had not left yet
+  std::uint64_t samples = 0;        ///< parts that were taken out to see whether they are in use
+  std::uint64_t sampled_hot = 0;    ///< those that were
   /// What that took: work, and the waiting of those who wanted them back.
   std::uint64_t sampling_ns = 0;
   std::uint64_t intervals = 0, stretches = 0;
@@ -107,6 +110,8 @@ class Service {
 
   /// What may be resident from now on.
   void set_limit(std::size_t bytes);
+  /// What stores in memory may take of it together.
+  void set_room_of_memory_stores(std::size_t bytes);
 
   // A fork copies the service's memory, and no thread of it. The process that forks calls the first of these
   // before, the second afterwards in the parent, and the others in the child, which is to manage its memory
@@ -183,12 +188,13 @@ class Service {
   // Reads in the ring (service_flight.cpp).
   void prepare_flights();
   bool can_take_off(Slot slot);
-  void take_off(const Fetch& fetch, const Pending& fault);
-  void read_on(Address end);
+  void take_off(const Fetch& fetch, const Pending& fault, std::unique_lock<std::mutex>& lock);
+  void read_on(Address end, std::unique_lock<std::mutex>& lock);
   bool goes_on(PartId id, const Pending& fault, std::unique_lock<std::mutex>& lock);
   void stop_holding();
   void ground(std::uint16_t number);
   void give_idle_buffers_back();
+  void depart(std::uint16_t number, std::unique_lock<std::mutex>& lock);
   void start_reads(std::uint16_t number);
   void land(std::unique_lock<std::mutex>& lock);
   void arrive(std::uint16_t number, std::unique_lock<std::mutex>& lock);
@@ -199,6 +205,8 @@ class Service {
   bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
   void empty_oldest(std::unique_lock<std::mutex>& lock);
   bool settle(Batch& batch, std::unique_lock<std::mutex>& lock);
+  bool is_refused(const Batch& batch, std::size_t i);
+  Store& store_of(Slot slot) const { return *store_views_[tier_of(slot)]; }
   std::size_t frames_at_once() const;
   void write(Batch& batch, std::size_t at_once);
   void write_run(Batch& batch, std::span<const std::uint8_t> frames);
@@ -257,7 +265,8 @@ class Service {
   bool listening_ = false, stopping_ = false, paused_ = false, evicting_ = false, told_ = false;
   bool promoting_ = false;
   ServiceStatistics totals_;
-  bool forked_ = false;        // pages may be shared with another process
+  bool forked_ = false;  // pages may be shared with another process
+  std::uint64_t demoted_at_refusal_ = ~std::uint64_t{0};
   std::size_t fruitless_ = 0;  // parts that could not be lifted, one after the other
   bool held_up_ = false;       // the last part could not be lifted before an event is read
   GoneRanges gone_{};

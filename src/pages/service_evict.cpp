@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "pages/service.hpp"
 
@@ -104,7 +104,8 @@ void Service::demote(std::unique_lock<std::mutex>& lock) {
   evicting_ = true;
   Demotion demotion;
   for (unsigned tier = 0; tier + 1 < slot_views_.size(); ++tier) {
-    for (std::size_t i = 0; i < kPartsOfChunk && slot_views_[tier]->nearly_full(); ++i) {
+    for (std::size_t i = 0;
+         i < kPartsOfChunk && (slot_views_[tier]->nearly_full() || store_views_[tier]->nearly_full()); ++i) {
       if (stopping_ || paused_ || !pager_->begin_demotion(tier, demotion)) break;
       const auto place = [](Slot slot) { return std::uint64_t{index_of(slot)} * kPart; };
       lock.unlock();
@@ -192,12 +193,21 @@ bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
   lock.lock();
   bool refused = false;
   for (std::size_t i = 0; i < batch.count; ++i) {
-    refused |= batch.cause[i] != 0;
+    refused |= is_refused(batch, i);
     if (batch.slot[i] != kNoSlot && batch.cause[i] == 0)
-      totals_.written_bytes += kPage * static_cast<unsigned>(std::popcount(batch.mask[i]));
+      (store_of(batch.slot[i]).is_memory() ? totals_.packed_bytes : totals_.written_bytes) +=
+          kPage * count_of(batch.mask[i]);
     while (pager_->written(batch, i) == Pager::Step::again) let_an_event_be_read(lock);
   }
   return refused;
+}
+
+/// Where a store that is not the last one is full, the next demotions make room in it, unless there were none
+/// since it was full before.
+bool Service::is_refused(const Batch& batch, std::size_t i) {
+  if (batch.cause[i] == 0) return false;
+  if (batch.slot[i] == kNoSlot || tier_of(batch.slot[i]) + 1 == store_views_.size()) return true;
+  return std::exchange(demoted_at_refusal_, pager_->counts().demoted) == pager_->counts().demoted;
 }
 
 /// A read that comes while the disk writes waits for that one request. So requests are small, unless so
@@ -231,7 +241,7 @@ void Service::write(Batch& batch, std::size_t at_once) {
 /// Several frames are whole; a single one may have holes.
 void Service::write_run(Batch& batch, std::span<const std::uint8_t> frames) {
   const std::size_t first = frames.front();
-  Store& store = *store_views_[tier_of(batch.slot[first])];
+  Store& store = store_of(batch.slot[first]);
   const std::uint64_t place = std::uint64_t{index_of(batch.slot[first])} * kPart;
   int cause = 0;
   if (batch.mask[first] == kAllPages) {

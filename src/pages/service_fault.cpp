@@ -149,7 +149,7 @@ bool Service::answer_or_pass_on(const Pending& fault, Pending& mine, std::unique
   const std::uint64_t rescues = pager_->counts().rescues;
   const Pager::Step step = pager_->fault(fault.event, fetch);
   if (step == Pager::Step::fetch) {
-    take_off(fetch, fault);
+    take_off(fetch, fault, lock);
   } else if (step == Pager::Step::done) {
     answered(fault);
     if (pager_->counts().rescues > rescues) totals_.rescue_ns += now_ns() - fault.since_ns;
@@ -228,7 +228,10 @@ void Service::read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mute
 /// Gives the program what a read brought.
 Pager::Step Service::fill_in(Fetch& fetch, const std::byte* data, int cause,
                              std::unique_lock<std::mutex>& lock) {
-  totals_.read_bytes += fetch.pages == kAllPages ? fetch.count * kPart : count_of(fetch.pages) * kPage;
+  const std::uint64_t bytes = fetch.pages == kAllPages ? fetch.count * kPart : count_of(fetch.pages) * kPage;
+  const bool unpacked = store_of(fetch.slot).is_memory();
+  (unpacked ? totals_.unpacked_bytes : totals_.read_bytes) += bytes;
+  totals_.unpacked_faults += unpacked;
   if (cause != 0 && fetch.count == 1) tell_loss(fetch, cause);
   Pager::Step step = Pager::Step::again;
   while ((step = pager_->fetched(fetch, data, cause)) == Pager::Step::again) let_an_event_be_read(lock);
@@ -245,7 +248,7 @@ void Service::promote(Thread& me, std::unique_lock<std::mutex>& lock) {
 }
 
 int Service::read(const Fetch& fetch, std::byte* to) {
-  Store& store = *store_views_[tier_of(fetch.slot)];
+  Store& store = store_of(fetch.slot);
   const std::uint64_t place = std::uint64_t{index_of(fetch.slot)} * kPart;
   if (fetch.pages == kAllPages) return store.read(place, to, fetch.count * kPart);
   int cause = 0;
@@ -259,7 +262,7 @@ int Service::read(const Fetch& fetch, std::byte* to) {
 // The sentence must be out before the touching thread is ended, so it is told before the pager knows.
 void Service::tell_loss(const Fetch& fetch, int cause) {
   if (std::exchange(told_, true)) return;
-  const Store& store = *store_views_[tier_of(fetch.slot)];
+  const Store& store = store_of(fetch.slot);
   const std::uint64_t place = std::uint64_t{index_of(fetch.slot)} * kPart;
   loss_ = fmt::format("a page of memory could not be read back from {}{}{} at offset {} ({}): check the disk",
                       store.name(), store.path().empty() ? "" : ", path ", store.path(), place,

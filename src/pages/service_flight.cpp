@@ -56,12 +56,12 @@ void Service::prepare_flights() {
 }
 
 bool Service::can_take_off(Slot slot) {
-  if (!ring_ || store_views_[tier_of(slot)]->descriptor() < 0) return false;
+  if (!ring_ || (store_of(slot).descriptor() < 0 && !store_of(slot).is_memory())) return false;
   if (grounded_.empty() && !held_.empty()) stop_holding();
   return !grounded_.empty();
 }
 
-void Service::take_off(const Fetch& fetch, const Pending& fault) {
+void Service::take_off(const Fetch& fetch, const Pending& fault, std::unique_lock<std::mutex>& lock) {
   const std::uint16_t number = grounded_.back();
   grounded_.pop_back();
   Flight& flight = flights_[number];
@@ -70,19 +70,29 @@ void Service::take_off(const Fetch& fetch, const Pending& fault) {
   flight.fetch = fetch;
   flight.fault = fault;
   flight.end = pager_->end_of(fetch);
-  start_reads(number);
+  const Address end = flight.end;
+  depart(number, lock);
+  if (store_of(fetch.slot).is_memory()) return;
   if (wakeful_) wakeful_->stay_awake();
-  if (fetch.swept && !fetch.ahead) read_on(flight.end);
+  if (fetch.swept && !fetch.ahead) read_on(end, lock);
+}
+
+/// What lies in memory is read at once.
+void Service::depart(std::uint16_t number, std::unique_lock<std::mutex>& lock) {
+  if (!store_of(flights_[number].fetch.slot).is_memory()) return start_reads(number);
+  flights_[number].failed = true;  // nothing of it has been read
+  arrive(number, lock);
 }
 
 /// A sweep has come to the parts before `end`: what follows is read while the program works on them.
-void Service::read_on(Address end) {
+void Service::read_on(Address end, std::unique_lock<std::mutex>& lock) {
   if (grounded_.empty()) return;
   if (held_.size() >= kMostHeld) stop_holding();
   Fetch fetch;
   const PartId id = table_.find(end);
   if (id == kNoPart || table_[id].slot == kNoSlot || !can_take_off(table_[id].slot)) return;
-  if (pager_->read_ahead(end, fetch) == Pager::Step::fetch) take_off(fetch, {});
+  if (store_of(table_[id].slot).is_memory()) return;  // there is nothing to wait for
+  if (pager_->read_ahead(end, fetch) == Pager::Step::fetch) take_off(fetch, {}, lock);
 }
 
 /// Returns whether this fault is a touch of the part that a flight holds back, or will.
@@ -102,7 +112,7 @@ bool Service::goes_on(PartId id, const Pending& fault, std::unique_lock<std::mut
     answered(fault);
     ground(number);
   }
-  read_on(end);
+  read_on(end, lock);
   ring_->start();
   if (needs_room()) room_.notify_one();
   return true;
@@ -139,7 +149,7 @@ void Service::give_idle_buffers_back() {
 void Service::start_reads(std::uint16_t number) {
   Flight& flight = flights_[number];
   flight.failed = false;
-  const Store& store = *store_views_[tier_of(flight.fetch.slot)];
+  const Store& store = store_of(flight.fetch.slot);
   const std::uint64_t place = std::uint64_t{index_of(flight.fetch.slot)} * kPart;
   each_stretch_of(flight.fetch, [&](std::size_t at, std::size_t bytes) {
     for (const std::size_t end = at + bytes; at < end; at += kPiece) {
@@ -164,7 +174,7 @@ void Service::arrive(std::uint16_t number, std::unique_lock<std::mutex>& lock) {
   Flight& flight = flights_[number];
   Fetch& fetch = flight.fetch;
   std::byte* const data = flight.buffer->data();
-  Store& store = *store_views_[tier_of(fetch.slot)];
+  Store& store = store_of(fetch.slot);
   int cause = 0;
   lock.unlock();
   // What came short or not at all is asked for once more, in the way that can tell why.
@@ -183,7 +193,7 @@ void Service::arrive(std::uint16_t number, std::unique_lock<std::mutex>& lock) {
   }
   switch (fill_in(fetch, data, cause, lock)) {
     case Pager::Step::fetch:
-      return start_reads(number);
+      return depart(number, lock);
     case Pager::Step::held:
       flight.holds = true;
       return held_.push_back(number);

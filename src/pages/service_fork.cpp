@@ -56,6 +56,7 @@ Result<void> Service::reopen_in_child() {
   kick_ = out_of_the_way(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   prepare_flights();
   for (SlotTable* slots : slot_views_) slots->close();
+  for (Store* store : store_views_) store->go_on_in_child();
   pager_->go_on_in_child();
   return {};
 }
@@ -67,7 +68,7 @@ void Service::restart_in_child() {
 
 // Opening a file may use the program's memory, so it has to wait until that is served.
 void Service::open_store_in_child() {
-  auto store = stores_.size() < kMostTiers ? stores_.front()->for_a_child() : nullptr;
+  auto store = stores_.size() < kMostTiers ? stores_.back()->for_a_child() : nullptr;
   if (store == nullptr) return;
   auto slots = std::make_unique<SlotTable>(store->slots());
   const std::lock_guard lock(mutex_);

@@ -35,6 +35,19 @@ class Store {
   /// read(), and then call decode() on what they got.
   virtual int descriptor() const noexcept { return -1; }
   virtual void decode(std::uint64_t, std::byte*, std::size_t) noexcept {}
+  /// Returns whether reading takes microseconds, so that whoever listens for faults may do it.
+  virtual bool is_memory() const noexcept { return false; }
+  /// Nobody will read this range before it is written again.
+  virtual void forget(std::uint64_t, std::size_t) noexcept {}
+  /// What it may use of this computer's memory from now on, and what it does use.
+  virtual void set_room(std::uint64_t) noexcept {}
+  virtual std::uint64_t memory_in_use() const noexcept { return 0; }
+  /// Returns whether there is hardly any room left, though slots may be free.
+  virtual bool nearly_full() const noexcept { return false; }
+  /// Returns whether new parts had better go to the next store.
+  virtual bool declines() noexcept { return false; }
+  /// This is a forked child with a copy of the store's memory, made at any moment of a read.
+  virtual void go_on_in_child() noexcept {}
   /// Opens another store of the same kind for a forked child, which shares this one with its parent and must
   /// not write to it; nothing where there can be none.
   virtual std::unique_ptr<Store> for_a_child() const { return nullptr; }

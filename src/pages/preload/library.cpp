@@ -45,6 +45,7 @@ Settings read_settings(std::string_view text) {
     if (key == "policy") settings.policy = value;
     if (key == "overhead") number(settings.overhead);
     if (key == "interval") number(settings.interval);
+    if (key == "packed") number(settings.packed);
     if (key == "encrypt") settings.encrypt = value == "1";
     if (key == "record") settings.record = value;
     if (key == "board") settings.board = value;
@@ -84,6 +85,10 @@ void report(Library& me, const ServiceStatistics& now, std::uint64_t unmanaged) 
   row.opened = counts.write_faults;
   row.fetches = counts.fetch_faults;
   row.rescues = counts.rescues;
+  row.unpacked_faults = now.unpacked_faults;
+  row.unpacked = now.unpacked_bytes;
+  row.packed = now.packed_bytes;
+  row.peak_packed_memory = std::max(row.peak_packed_memory, now.packed_memory);
   row.read = now.read_bytes;
   row.read_ahead = counts.read_ahead * kPage;
   row.written = now.written_bytes;
@@ -183,8 +188,10 @@ bool tick(Library& me) {
   const std::uint64_t unmanaged = whole > managed ? whole - managed : 0;
   const std::uint64_t fast = my_allowance(me);
   me.service->set_limit(fast > unmanaged ? fast - unmanaged : 0);
+  me.service->set_room_of_memory_stores(
+      static_cast<std::size_t>(static_cast<double>(fast) * me.settings.packed / 100));
   // Memory that malloc has just taken is not managed yet: only what lasts is worth a word.
-  me.ticks_without_room = unmanaged >= fast ? me.ticks_without_room + 1 : 0;
+  me.ticks_without_room = unmanaged >= fast + now.packed_memory ? me.ticks_without_room + 1 : 0;
   if (me.ticks_without_room == kTicksBeforeAWord)
     say(
         fmt::format("this program uses {} that cannot be managed (stacks, shared and locked memory): give it "

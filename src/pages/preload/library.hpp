@@ -25,6 +25,7 @@ struct Settings {
   std::vector<SlowSetting> slow;
   std::string policy = "keeper", board, record;
   double overhead = 5, interval = 1;
+  double packed = 0;  ///< the share of the memory in which pages may be kept compressed, in percent
   bool encrypt = false;
 };
 

@@ -23,6 +23,7 @@
 #include <exception>
 #include <string>
 
+#include "pages/compressed_store.hpp"
 #include "pages/file_store.hpp"
 #include "pages/out_of_the_way.hpp"
 #include "pages/preload/descriptors.hpp"
@@ -154,6 +155,9 @@ Result<void> start_library(const char* text) {
   const Settings& settings = me->settings;
   std::vector<std::unique_ptr<Store>> stores;
   stores.reserve(kMostTiers);
+  const double packed = static_cast<double>(settings.fast) * settings.packed / 100;
+  if (auto store = packed > 0 ? compressed_store(Bytes{static_cast<std::uint64_t>(packed)}) : nullptr)
+    stores.push_back(std::move(store));
   for (const SlowSetting& slow : settings.slow) {
     auto store = open_file_store({"file:" + slow.folder, slow.folder, Bytes{slow.room}, false});
     if (!store) return store.error();
