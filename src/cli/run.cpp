@@ -47,6 +47,8 @@ void check_name(const char* option, const std::string& name) {
     throw BadInput(fmt::format("{} {} has a ';' in its name: choose another one", option, name));
 }
 
+constexpr Bytes kLeastFast{4U << 20};
+
 Bytes fast_memory(const std::string& text) {
   double percent = 0;
   if (text.ends_with('%') && reads_as(std::string_view(text).substr(0, text.size() - 1), percent) &&
@@ -54,13 +56,31 @@ Bytes fast_memory(const std::string& text) {
     return Bytes{
         static_cast<std::uint64_t>(static_cast<double>(memory_limit().available.count) * percent / 100)};
   const auto amount = parse_bytes(text);
-  constexpr Bytes kLeast{4U << 20};
-  if (text.ends_with('%') || !amount || *amount < kLeast)
+  if (text.ends_with('%') || !amount || *amount < kLeastFast)
     throw BadInput(
         fmt::format("--fast '{}' is no amount of memory for a program: give one of at least {} such as "
                     "2GiB, or a share of this computer's such as 30%",
-                    text, readable(kLeast)));
+                    text, readable(kLeastFast)));
   return *amount;
+}
+
+/// More than a control group leaves would end the program, not slow it down. Page tables, stacks and this
+/// command need some of it, too.
+Bytes within_control_group(Bytes fast, bool quiet) {
+  const MemoryLimit limit = memory_limit();
+  if (limit.source == "MemAvailable") return fast;
+  const std::uint64_t left = limit.available.count, beside = left / 16 + (4U << 20);
+  const Bytes usable{left - std::min(left, beside)};
+  if (fast <= usable) return fast;
+  if (usable < kLeastFast)
+    throw BadInput(
+        fmt::format("the control group {} leaves {}, which is too little to run a program in: "
+                    "raise its limit",
+                    limit.source, readable(limit.available)));
+  if (!quiet)
+    fmt::print(stderr, "terrace: the control group {} leaves {}, so {} are used in place of --fast {}\n",
+               limit.source, readable(limit.available), readable(usable), readable(fast));
+  return usable;
 }
 
 /// A number with a unit behind it, which may be left out.
@@ -234,7 +254,7 @@ void run_run(const RunRequest& request) {
     throw BadInput(
         "this kernel cannot move pages out of a running program (UFFDIO_MOVE): Linux 6.8 or later can");
   RunOutcome outcome;
-  outcome.fast = fast_memory(request.fast);
+  outcome.fast = within_control_group(fast_memory(request.fast), request.quiet);
   const SharedBoard board;
   const std::string settings = settings_text(request, outcome.fast, board);
   begin_trace(request.record);

@@ -177,7 +177,7 @@ class CompressedStore final : public Store {
   }
 
  private:
-  static constexpr std::uint64_t kMostGain = 6;       // parts are given out for so many times the room
+  static constexpr std::uint64_t kMostGain = 6;  // parts are given out for so many times the room
   // A fault that unpacks takes a quarter of one that reads a disk, and memory for packed pages is taken from
   // others: pages must become much smaller for it to pay.
   static constexpr unsigned kWorth = kPage / 3;
@@ -251,7 +251,7 @@ class CompressedStore final : public Store {
   mutable std::mutex mutex_;  // guards pages_, blocks_ and what follows
   Blocks blocks_;
   std::atomic<std::uint64_t> room_{~std::uint64_t{0}};  // where it is less than there are addresses for
-  double average_ = kWorth;                          // of packed pages, lately
+  double average_ = kWorth;                             // of packed pages, lately
   unsigned asked_ = 0;
   std::mutex packing_;  // guards scratch_; taken before mutex_
   Reserved<std::byte> scratch_;

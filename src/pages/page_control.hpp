@@ -16,7 +16,8 @@ namespace terrace::pages {
 struct PagesDone {
   PageMask pages = 0;
   bool again = false;
-  PageMask absent = 0;  ///< take: pages that are not there, given up by the program after it was told
+  bool no_memory = false;  ///< fill: the system has no memory left for this process
+  PageMask absent = 0;     ///< take: pages that are not there, given up by the program after it was told
 };
 
 /// One message of the kernel.

@@ -40,6 +40,20 @@ void Pager::remove_resident(PartId id, PageMask pages) {
   if (part.present == 0 && part.listed) at_.victims.left(id);
 }
 
+void Pager::set_limit(std::uint64_t pages) {
+  if (ceiling_ < pages) ++ceiling_;  // others may have given memory up
+  limit_ = std::min(pages, ceiling_);
+}
+
+/// A control group that is full, or a computer: what is resident now is already too much, whatever was
+/// promised, and trying again would never end.
+Pager::Step Pager::make_do_with_less() {
+  constexpr std::uint64_t kLeast = 16 * kPagesOfPart;
+  ceiling_ = std::max(resident_ - resident_ / 64, kLeast);
+  limit_ = std::min(limit_, ceiling_);
+  return Step::full;
+}
+
 void Pager::give_back(Slot slot) {
   at_.slots[tier_of(slot)]->give_back(index_of(slot));
   at_.stores[tier_of(slot)]->forget(std::uint64_t{index_of(slot)} * kPart, kPart);

@@ -190,7 +190,8 @@ class Pager {
   bool can_be_sampled(PartId id) const;
   /// Returns whether nothing of it is in fast memory.
   bool is_away(PartId id) const { return table_[id].present == 0 && !is_lifted(table_[id]); }
-  /// Puts frame `i` back where nobody wanted it meanwhile. Returns `again` or `done`.
+  /// Puts frame `i` back where nobody wanted it meanwhile. Returns `again`, `done`, or `full` where the
+  /// system has no memory for it: then it has to leave.
   Step return_sample(Batch& batch, std::size_t i);
   /// Returns what stopped the last lift(), once.
   Stuck take_stuck() { return std::exchange(stuck_, {}); }
@@ -218,7 +219,7 @@ class Pager {
   void go_on_in_child();
   void found_in_child(Address part, PageMask pages);
 
-  void set_limit(std::uint64_t pages) { limit_ = pages; }
+  void set_limit(std::uint64_t pages);
   /// Where slower tiers have no room left nothing waits for an eviction.
   void set_cornered(bool cornered) { cornered_ = cornered; }
   bool cornered() const { return cornered_; }
@@ -238,7 +239,8 @@ class Pager {
   Step fill_zeros(PartId id, const Event& event);
   void begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fetch);
   Step open_for_writing(PartId id, Address address);
-  bool fill_part_with_zeros(PartId id, PageMask pages, bool& again);
+  Step fill_part_with_zeros(PartId id, PageMask pages);
+  Step make_do_with_less();
   bool can_read_ahead(PartId id, Slot slot) const;
   Step lose(Fetch& fetch, int cause);
   void settle_fetched(PartId id, PageMask filled, bool writable, Arrival::Why why);
@@ -281,6 +283,7 @@ class Pager {
   Parts at_;
   PartTable& table_;
   std::uint64_t limit_, resident_ = 0;
+  std::uint64_t ceiling_ = ~std::uint64_t{0};  // of the limit, since the system refused memory
   bool crowded_ = false, cornered_ = false;
   static constexpr std::uint32_t kSweep = 8;  // parts at once: a row of at least four faults
   Streams reads_, first_touches_{16}, first_writes_{8};

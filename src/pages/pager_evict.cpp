@@ -170,7 +170,7 @@ Pager::Step Pager::written(Batch& batch, std::size_t i) {
 Pager::Step Pager::put_back(Batch& batch, std::size_t i) {
   // There is no slot that has them, whatever they were before.
   batch.dirty[i] = batch.waiting[i];
-  if (bring_all_back(batch.owner[i], Arrival::Why::stayed) == Step::again) return Step::again;
+  if (bring_all_back(batch.owner[i], Arrival::Why::stayed) != Step::done) return Step::again;
   ++counts_.kept_for_space;
   return Step::done;
 }

@@ -85,13 +85,14 @@ Pager::Step Pager::promote(Address address, Fetch& fetch) {
   return Step::fetch;
 }
 
-/// Returns whether all of the pages are there now.
-bool Pager::fill_part_with_zeros(PartId id, PageMask pages, bool& again) {
+/// Returns `done` where all of the pages are there now, `none` where some could not be filled.
+Pager::Step Pager::fill_part_with_zeros(PartId id, PageMask pages) {
   const PagesDone done = at_.control.fill(table_.address(id), pages, &scratch_[0], Protection::writable);
   add_resident(id, done.pages, Arrival::Why::touched);
   table_[id].dirty = static_cast<PageMask>(table_[id].dirty | done.pages);
-  again = done.again;
-  return done.pages == pages;
+  if (done.again) return Step::again;
+  if (done.no_memory) return make_do_with_less();
+  return done.pages == pages ? Step::done : Step::none;
 }
 
 Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
@@ -105,15 +106,15 @@ Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
       without(kAllPages, static_cast<PageMask>(part.present | part.stored | waiting(part)));
   const bool fits = has_room(count_of(zeros));
   const auto pages = static_cast<PageMask>(page_bit(event.address) | (whole_part && fits ? zeros : 0));
-  bool again = false;
-  bool whole = fill_part_with_zeros(id, pages, again);
-  if (again) return Step::again;
+  Step step = fill_part_with_zeros(id, pages);
+  if (step == Step::again || (step == Step::full && (part.present & page_bit(event.address)) == 0))
+    return step;
   const std::uint32_t window = whole_part && untouched ? first_touches_.window(start) : 1;
   std::uint32_t filled = 1;
-  for (; whole && filled < window && resident_ + 4 * kPagesOfPart <= limit_; ++filled) {
+  for (; step == Step::done && filled < window && resident_ + 4 * kPagesOfPart <= limit_; ++filled) {
     const PartId next = table_.find_or_make(start + filled * kPart);
     if (next == kNoPart || !table_[next].empty()) break;
-    whole = fill_part_with_zeros(next, kAllPages, again);
+    step = fill_part_with_zeros(next, kAllPages);
     if (table_[next].present != 0) at_.control.wake(start + filled * kPart);
   }
   if (whole_part) first_touches_.served(start, start + filled * kPart, window);
@@ -143,7 +144,7 @@ Pager::Step Pager::fault_lifted(PartId id, const Event& event, Fetch& fetch) {
     const bool whole = batch.samples || rescued_locality_.whole(table_.address(id));
     const PageMask wanted = whole ? kAllPages : rescued_locality_.around(event.address);
     const auto pages = static_cast<PageMask>(batch.waiting[i] & wanted);
-    if (bring_back(id, pages, Arrival::Why::rescued) == Step::again) return Step::again;
+    if (const Step step = bring_back(id, pages, Arrival::Why::rescued); step != Step::done) return step;
     ++counts_.rescues;
   } else if (event.kind == Event::Kind::write) {
     return open_for_writing(id, event.address);
@@ -153,8 +154,8 @@ Pager::Step Pager::fault_lifted(PartId id, const Event& event, Fetch& fetch) {
     // The slot has the frame's pages, too.
     leave_unwritten(batch, i);
     return fault_missing(id, event, fetch);
-  } else if (bring_all_back(id, Arrival::Why::stayed) == Step::again) {
-    return Step::again;
+  } else if (const Step step = bring_all_back(id, Arrival::Why::stayed); step != Step::done) {
+    return step;
   }
   ++counts_.faults;
   return Step::done;
@@ -166,16 +167,23 @@ Pager::Step Pager::bring_back(PartId id, PageMask pages, Arrival::Why why) {
   Batch& batch = batch_of(part);
   const std::size_t i = frame_of(part);
   const auto dirty = static_cast<PageMask>(pages & batch.dirty[i]);
+  PagesDone all;
   for (const PageMask some : {dirty, without(pages, dirty)}) {
     const auto protection = some == dirty ? Protection::writable : Protection::read_only;
-    if (at_.control.fill(table_.address(id), some, batch.frame(i), protection).again) return Step::again;
+    const PagesDone done = at_.control.fill(table_.address(id), some, batch.frame(i), protection);
+    all.pages = static_cast<PageMask>(all.pages | done.pages);
+    all.again |= done.again;
+    all.no_memory |= done.no_memory;
   }
-  part.dirty = static_cast<PageMask>(part.dirty | dirty);
-  batch.waiting[i] = without(batch.waiting[i], pages);
+  if (all.again) return Step::again;
+  // What the system has no memory for waits on; the rest of the program's memory is gone, and nobody asks.
+  const PageMask back = all.no_memory ? all.pages : pages;
+  part.dirty = static_cast<PageMask>(part.dirty | (back & dirty));
+  batch.waiting[i] = without(batch.waiting[i], back);
   if (batch.waiting[i] == 0) detach_frame(part);
-  add_resident(id, pages, why);
+  add_resident(id, back, why);
   at_.control.wake(table_.address(id));
-  return Step::done;
+  return all.no_memory ? make_do_with_less() : Step::done;
 }
 
 Pager::Step Pager::bring_all_back(PartId id, Arrival::Why why) {
@@ -268,6 +276,7 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
     if (done.again) return Step::again;
     if (store.is_memory()) forget_pages(id, done.pages);
     settle_fetched(id, done.pages, writable, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
+    if (done.no_memory) make_do_with_less();
     if (i > 0) counts_.read_ahead += count_of(done.pages);
     if (i > 0 || fetch.count == 1) --fetch.count;
     fetch.wanted_is_filled |= i == 0;

@@ -195,6 +195,17 @@ void Service::return_samples(std::unique_lock<std::mutex>& lock) {
 
 void Service::release_samples(std::unique_lock<std::mutex>& lock) {
   Sampling& mine = *sampling_;
+  std::erase_if(mine.batches, [&](std::uint16_t number) {
+    Batch& batch = batches_[number];
+    if (std::all_of(batch.owner.begin(), batch.owner.begin() + batch.count,
+                    [](PartId owner) { return owner == kNoPart; }))
+      return false;
+    // The system had no memory for what was to go back.
+    batch.samples = false;
+    staged_pages_ += batch.pages;
+    lifted_.push_back(number);
+    return true;
+  });
   std::sort(mine.batches.begin(), mine.batches.end());
   for (std::size_t i = 0; i < mine.batches.size();) {
     std::size_t end = i + 1;

@@ -176,6 +176,7 @@ PagesDone by_runs(PageMask pages, Once once) {
         continue;
       }
       if (cause == EAGAIN) return result.again = true, false;
+      if (cause == ENOMEM) return result.no_memory = true, false;
       if (cause == EEXIST) mark(at, 1);
       if (ask > 1 && cause != EEXIST) {
         ask = 1;

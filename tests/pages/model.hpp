@@ -9,6 +9,7 @@
 #include <array>
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pages/pager.hpp"
@@ -30,19 +31,26 @@ enum class Action {
   disk_write,
   disk_full,  // instead of disk_write
   conclude,
-  fork,  // a child exists from now on: slots are held
+  fork,    // a child exists from now on: slots are held
+  starve,  // the next page that is to be filled finds no memory
   last,
 };
 
 class World final : public PageControl, public Store {
  public:
-  explicit World(Bringing bringing)
-      : table_(kChunk),
+  /// Where a part comes back to, and whether that is memory that gives up what it has given back.
+  struct Kind {
+    Bringing bringing = Bringing::whole;
+    bool packed = false;
+  };
+  explicit World(Kind kind)
+      : packed_(kind.packed),
+        table_(kChunk),
         slots_(4),
         victims_(make_victims("lru", table_).value()),
         frames_(kPart, "a frame"),
         data_(kPart, "a buffer"),
-        pager_({*this, table_, *victims_, stores_, slot_tables_, {&batch_, 1}}, kPagesOfPart, bringing) {
+        pager_({*this, table_, *victims_, stores_, slot_tables_, {&batch_, 1}}, kPagesOfPart, kind.bringing) {
     batch_.frames = frames_.data();
   }
 
@@ -90,6 +98,7 @@ class World final : public PageControl, public Store {
     add(fetching_);
     add(evicting_);
     add(forked_);
+    add(starving_);
     for (std::uint32_t slot = 0; slot < 4; ++slot) add(slots_.in_use(slot) * 2 + slots_.held(slot));
     const PartId id = table_.find(kStart);
     if (id == kNoPart) return text;
@@ -112,6 +121,7 @@ class World final : public PageControl, public Store {
   // PageControl
   PagesDone fill(Address part, PageMask pages, const std::byte* from, Protection protection) override {
     if (change_pending()) return {0, true};
+    if ((pages & 3) != 0 && std::exchange(starving_, false)) return {0, false, true};
     for (std::size_t i = 0; i < 2; ++i) {
       if (!(pages >> i & 1) || present_[i]) continue;
       present_[i] = true;
@@ -130,7 +140,7 @@ class World final : public PageControl, public Store {
       frame[i * kPage] = static_cast<std::byte>(content_[i]);
       present_[i] = protected_[i] = false;
     }
-    return {static_cast<PageMask>(pages & ~absent), false, absent};
+    return {static_cast<PageMask>(pages & ~absent), false, false, absent};
   }
   bool unprotect(Address, PageMask pages) override {
     if (change_pending()) return false;
@@ -149,8 +159,15 @@ class World final : public PageControl, public Store {
   std::uint32_t slots() const noexcept override { return 4; }
   int read(std::uint64_t, std::byte*, std::size_t) noexcept override { return 0; }
   int write(std::uint64_t, std::span<const iovec>) noexcept override { return 0; }
+  bool is_memory() const noexcept override { return packed_; }
+  void forget(std::uint64_t offset, std::size_t bytes) noexcept override {
+    for (std::size_t page = offset % kPart / kPage; packed_ && page < 2 && bytes > 0; ++page, bytes -= kPage)
+      disk_[offset / kPart][page] = kForgotten;
+  }
 
  private:
+  static constexpr int kForgotten = 77;  // whoever reads it reads wrong bytes
+
   enum class Fetching { no, asked, read };
   enum class Evicting { no, lifted, planned, written };
   struct Buffer : Reserved<std::byte> {
@@ -197,13 +214,14 @@ class World final : public PageControl, public Store {
     if (!faults_.empty() && fetching_ == Fetching::no) {
       const Event event = faults_.front();
       Fetch fetch;
+      const bool starved = starving_;
       const Pager::Step step = pager_.fault(event, fetch);
       if (step == Pager::Step::done || step == Pager::Step::fetch) faults_.pop_front();
       if (step == Pager::Step::fetch) {
         fetch_ = fetch;
         fetching_ = Fetching::asked;
       }
-      if (step == Pager::Step::done || step == Pager::Step::fetch) return true;
+      if (step == Pager::Step::done || step == Pager::Step::fetch || starving_ != starved) return true;
     }
     if (changes_.empty()) return false;
     const Event event = changes_.front();
@@ -294,6 +312,8 @@ class World final : public PageControl, public Store {
         pager_.hold_slots();
         pager_.stop_holding();
         return forked_ = true;
+      case Action::starve:
+        return !std::exchange(starving_, true);
       case Action::last:
         break;
     }
@@ -301,6 +321,7 @@ class World final : public PageControl, public Store {
   }
 
   std::string nothing_;
+  bool packed_;
   PartTable table_;
   SlotTable slots_;
   std::unique_ptr<Victims> victims_;
@@ -315,7 +336,7 @@ class World final : public PageControl, public Store {
   std::array<int, 2> content_{}, expected_{};
   std::array<std::array<int, 2>, 4> disk_{};
   std::deque<Event> faults_, changes_;
-  bool waiting_ = false, wants_to_write_ = false, discarding_ = false, forked_ = false;
+  bool waiting_ = false, wants_to_write_ = false, discarding_ = false, forked_ = false, starving_ = false;
   std::size_t wanted_ = 0;
   Fetching fetching_ = Fetching::no;
   Evicting evicting_ = Evicting::no;

@@ -15,23 +15,29 @@ namespace {
 using Path = std::vector<Action>;
 
 std::string text_of(const Path& path) {
-  static const char* const names[] = {"read0",   "write0",     "write1",    "discard0", "zap",
-                                      "replace", "listen",     "disk_read", "deliver",  "lift",
-                                      "plan",    "disk_write", "disk_full", "conclude", "fork"};
+  static const char* const names[] = {"read0",     "write0",    "write1",  "discard0", "zap",  "replace",
+                                      "listen",    "disk_read", "deliver", "lift",     "plan", "disk_write",
+                                      "disk_full", "conclude",  "fork",    "starve"};
   std::string text;
   for (const Action action : path) text += std::string(names[static_cast<int>(action)]) + " ";
   return text;
 }
 
 // Visits every state that a path of at most `depth` actions leads to, and from each lets things come to rest.
-class PagerModel : public ::testing::TestWithParam<Bringing> {};
-INSTANTIATE_TEST_SUITE_P(All, PagerModel, ::testing::Values(Bringing::whole, Bringing::page),
-                         [](const auto& which) { return which.param == Bringing::page ? "page" : "whole"; });
+class PagerModel : public ::testing::TestWithParam<World::Kind> {};
+INSTANTIATE_TEST_SUITE_P(All, PagerModel,
+                         ::testing::Values(World::Kind{Bringing::whole}, World::Kind{Bringing::page},
+                                           World::Kind{Bringing::whole, true},
+                                           World::Kind{Bringing::page, true}),
+                         [](const auto& which) {
+                           return std::string(which.param.bringing == Bringing::page ? "page" : "whole") +
+                                  (which.param.packed ? "Packed" : "");
+                         });
 
 /// Returns how many states a path of at most `depth` actions leads to from the end of `prefix`.
-std::size_t visit(Bringing bringing, const Path& prefix, std::size_t depth) {
+std::size_t visit(World::Kind kind, const Path& prefix, std::size_t depth) {
   depth += prefix.size();
-  std::unordered_set<std::string> seen{World(bringing).key()};
+  std::unordered_set<std::string> seen{World(kind).key()};
   std::deque<Path> open{prefix};
   std::size_t rested = 0;
   while (!open.empty()) {
@@ -40,7 +46,7 @@ std::size_t visit(Bringing bringing, const Path& prefix, std::size_t depth) {
     std::unique_ptr<World> world_here;
     for (int next = 0; next < static_cast<int>(Action::last); ++next) {
       if (!world_here) {
-        world_here = std::make_unique<World>(bringing);
+        world_here = std::make_unique<World>(kind);
         for (const Action action : path) world_here->act(action);
       }
       const std::string before = world_here->key();

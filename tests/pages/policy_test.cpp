@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "base/random.hpp"
 #include "pages/cipher.hpp"
+#include "pages/compressed_store.hpp"
 #include "pages/file_store.hpp"
 #include "pages/heat.hpp"
 #include "pages/locality.hpp"
@@ -211,6 +213,107 @@ TEST(EncryptedStore, HidesPagesAndGivesThemBack) {
     ASSERT_EQ(store->read(kPart + kPage, back.data(), kPage), 0);
     EXPECT_EQ(std::memcmp(back.data(), data.data(), kPage), 0);
   }
+}
+
+class CompressedStore : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (store == nullptr) GTEST_SKIP() << "built without LZ4";
+  }
+  int write(std::uint64_t page) {
+    const iovec piece{data.data(), kPage};
+    return store->write(page * kPage, {&piece, 1});
+  }
+  bool holds(std::uint64_t page) {
+    return store->read(page * kPage, back.data(), kPage) == 0 &&
+           std::memcmp(back.data(), data.data(), kPage) == 0;
+  }
+  /// A page that becomes smaller by a factor of `share` or so; 0 is one word over and over.
+  void make(std::uint64_t seed, std::size_t share) {
+    SplitMix random(seed);
+    for (std::size_t i = 0; i < kPage; i += 8) {
+      const std::uint64_t word = share > 0 && i % (8 * share) == 0 ? random.next() : seed;
+      std::memcpy(data.data() + i, &word, 8);
+    }
+  }
+
+  std::unique_ptr<Store> store = compressed_store(Bytes{4 << 20});
+  Reserved<std::byte> data{kPage, "a test's data"}, back{kPage, "a test's data"};
+};
+
+// Overwriting, forgetting and reading in any order, beside a plain array of what must be there.
+TEST_F(CompressedStore, GivesBackWhatItWasGiven) {
+  std::vector<std::pair<std::uint64_t, std::size_t>> kept(600);  // seed and share; seed 0: nothing
+  SplitMix random(11);
+  int held = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint64_t page = random.below(kept.size());
+    if (random.below(4) == 0) {
+      store->forget(page * kPage, kPage);
+      kept[page].first = 0;
+    } else if (random.below(2) == 0) {
+      kept[page] = {random.next() | 1, random.below(5)};
+      make(kept[page].first, kept[page].second);
+      ASSERT_EQ(write(page), 0) << "the most that 600 pages can take is less than the room";
+    } else if (kept[page].first != 0) {
+      make(kept[page].first, kept[page].second);
+      ASSERT_TRUE(holds(page)) << "step " << i;
+      ++held;
+    }
+  }
+  EXPECT_GT(held, 1000);
+  for (std::uint64_t page = 0; page < kept.size(); ++page) store->forget(page * kPage, kPage);
+  EXPECT_EQ(store->memory_in_use(), 0U) << "what is forgotten takes no memory";
+}
+
+TEST_F(CompressedStore, TakesLessMemoryThanThePages) {
+  for (std::uint64_t page = 0; page < 1000; ++page) {
+    make(page + 1, 8);
+    ASSERT_EQ(write(page), 0);
+  }
+  EXPECT_LT(store->memory_in_use(), 1000 * kPage / 3);
+  EXPECT_GT(store->memory_in_use(), 1000 * kPage / 16);
+  for (std::uint64_t page = 1000; page < 6000; ++page) {
+    make(page, 0);
+    ASSERT_EQ(write(page), 0);
+  }
+  EXPECT_LT(store->memory_in_use(), 1000 * kPage / 3) << "a word over and over takes none";
+}
+
+TEST_F(CompressedStore, DeclinesPagesThatStayLarge) {
+  for (std::uint64_t page = 0; page < 300; ++page) {
+    make(page + 1, 1);
+    ASSERT_EQ(write(page), 0);
+  }
+  int declined = 0;
+  for (int i = 0; i < 640; ++i) declined += store->declines();
+  EXPECT_EQ(declined, 630) << "one in 64 is a probe";
+  for (std::uint64_t page = 0; page < 2000; ++page) {
+    make(page + 1, 16);
+    ASSERT_EQ(write(page), 0);
+  }
+  EXPECT_FALSE(store->declines());
+}
+
+TEST_F(CompressedStore, SaysThatItIsFullBeforeItIs) {
+  store->set_room(1 << 20);
+  std::uint64_t page = 0;
+  for (; !store->nearly_full(); ++page) {
+    make(page + 1, 8);
+    ASSERT_EQ(write(page), 0);
+  }
+  EXPECT_GT(page * kPage, std::uint64_t{2} << 20) << "more than the room without packing";
+  EXPECT_TRUE(store->declines());
+  EXPECT_LE(store->memory_in_use(), std::uint64_t{1} << 20);
+  store->set_room(4 << 20);
+  EXPECT_FALSE(store->nearly_full());
+  int cause = 0;
+  for (; cause == 0; ++page) {
+    make(page + 1, 1);
+    cause = write(page);
+  }
+  EXPECT_EQ(cause, ENOSPC);
+  EXPECT_LE(store->memory_in_use(), std::uint64_t{4} << 20);
 }
 
 }  // namespace

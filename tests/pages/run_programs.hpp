@@ -438,6 +438,57 @@ inline int mapping_program() {
   return 0;
 }
 
+/// Fills 64 MiB with numbers that do not repeat, and reads them in any order, some of them again to write.
+inline int filling_program() {
+  constexpr std::size_t kWords = kOnePage / sizeof(std::uint64_t),
+                        kPages = (std::size_t{64} << 20) / kOnePage;
+  // Memory is managed a few milliseconds after it was mapped.
+  const std::size_t bytes = kPages * kOnePage;
+  void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return 1;
+  auto* const words = static_cast<std::uint64_t*>(start);
+  usleep(100'000);
+  std::vector<std::uint64_t> seeds(kPages);
+  SplitMix random(6);
+  const auto fill = [&](std::size_t page, std::uint64_t seed) {
+    SplitMix numbers(seeds[page] = seed);
+    for (std::size_t i = 0; i < kWords; ++i) words[page * kWords + i] = numbers.next();
+  };
+  for (std::size_t page = 0; page < kPages; ++page) fill(page, page);
+  int wrong = 0;
+  for (int visit = 0; visit < 3000; ++visit) {
+    const std::size_t page = random.below(kPages);
+    SplitMix numbers(seeds[page]);
+    for (std::size_t i = 0; i < kWords; ++i) wrong += words[page * kWords + i] != numbers.next();
+    if (visit % 3 == 0) fill(page, random.next());
+  }
+  std::printf("wrong: %d\n", wrong);
+  return 0;
+}
+
+/// Works on 40 MiB of pages that repeat a few words each, in any order.
+inline int repeating_program() {
+  constexpr std::size_t kWords = kOnePage / sizeof(std::uint64_t),
+                        kPages = (std::size_t{40} << 20) / kOnePage;
+  std::vector<std::uint64_t> words(kPages * kWords);
+  std::vector<std::uint64_t> last(kPages);
+  const auto expected = [&](std::size_t page, std::size_t word) {
+    return last[page] * 977 + page * 16 + word % 16;
+  };
+  SplitMix random(5);
+  int wrong = 0;
+  for (std::uint64_t visit = 1; visit <= 3 * kPages; ++visit) {
+    const std::size_t page = visit <= kPages ? visit - 1 : random.below(kPages);
+    std::uint64_t* const start = &words[page * kWords];
+    for (std::size_t i = 0; visit > kPages && i < kWords; ++i) wrong += start[i] != expected(page, i);
+    if (visit > kPages && visit % 2 == 0) continue;  // some are only read
+    last[page] = visit;
+    for (std::size_t i = 0; i < kWords; ++i) start[i] = expected(page, i);
+  }
+  std::printf("wrong: %d\n", wrong);
+  return 0;
+}
+
 /// `NAME`, `calls:SEED:OPERATIONS` or `forking:FORKS`.
 inline int run_program(const std::string& what) {
   if (what == "fork") return fork_program();
@@ -448,6 +499,8 @@ inline int run_program(const std::string& what) {
   if (what == "reusing") return reusing_program();
   if (what == "numbering") return numbering_program();
   if (what == "spoiling") return spoiling_program();
+  if (what == "repeating") return repeating_program();
+  if (what == "filling") return filling_program();
   if (what == "mapping") return mapping_program();
   if (what == "exit7") return 7;
   if (what.starts_with("forking:")) return forking_program(std::stoi(what.substr(8)));

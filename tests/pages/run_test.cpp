@@ -10,7 +10,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "../../bench/memory_group.hpp"
 #include "base/child_process.hpp"
 #include "pages/userfault.hpp"
 #include "support/long_tests.hpp"
@@ -30,7 +32,8 @@ __attribute__((constructor)) void become_a_program() {
 
 ChildOutcome run(std::vector<std::string> command) { return run_child(command, "").value(); }
 
-class Run : public ::testing::Test {
+/// With a disk alone, and with compressed memory before it: the share of --fast for that.
+class Run : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     if (!std::filesystem::exists(std::filesystem::path(TERRACE_PROGRAM).parent_path() / "libterrace-run.so"))
@@ -40,9 +43,17 @@ class Run : public ::testing::Test {
   }
 
   std::vector<std::string> under(const char* fast, std::vector<std::string> command) const {
-    std::vector<std::string> all{
-        TERRACE_PROGRAM,      "run", "--fast", fast, "--slow", folder_.path(), "--json",
-        folder_ / "run.json", "--"};
+    std::vector<std::string> all{TERRACE_PROGRAM,
+                                 "run",
+                                 "--fast",
+                                 fast,
+                                 "--packed",
+                                 GetParam(),
+                                 "--slow",
+                                 folder_.path(),
+                                 "--json",
+                                 folder_ / "run.json",
+                                 "--"};
     all.insert(all.end(), command.begin(), command.end());
     return all;
   }
@@ -62,7 +73,10 @@ class Run : public ::testing::Test {
   const TemporaryFolder folder_;
 };
 
-TEST_F(Run, MemoryCallsGiveWhatTheyGiveWithoutUs) {
+INSTANTIATE_TEST_SUITE_P(With, Run, ::testing::Values("0", "40%"),
+                         [](const auto& which) { return which.param[0] == '0' ? "ADisk" : "PackedMemory"; });
+
+TEST_P(Run, MemoryCallsGiveWhatTheyGiveWithoutUs) {
   const int operations = few_or_all(1500, 1000000);
   for (const int seed : long_tests() ? std::vector{1, 2, 3} : std::vector{1}) {
     const std::string what = "calls:" + std::to_string(seed) + ":" + std::to_string(operations);
@@ -74,63 +88,63 @@ TEST_F(Run, MemoryCallsGiveWhatTheyGiveWithoutUs) {
   }
 }
 
-TEST_F(Run, AForkedChildReadsTheRightBytes) {
+TEST_P(Run, AForkedChildReadsTheRightBytes) {
   const ChildOutcome ours = run(under("12MiB", itself("fork")));
   EXPECT_EQ(ours.out, "child right, parent right\n") << ours.err;
   EXPECT_EQ(report().at("processes").size(), 3U) << "env, what it became, and the child";
   EXPECT_GT(total("fetches"), 100U);
 }
 
-TEST_F(Run, AProgramMayCloseAllDescriptors) {
+TEST_P(Run, AProgramMayCloseAllDescriptors) {
   const ChildOutcome ours = run(under("12MiB", itself("closing")));
   EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
   EXPECT_GT(total("fetches"), 10U);
 }
 
-TEST_F(Run, AProgramMayCopyDescriptorsOntoOthers) {
+TEST_P(Run, AProgramMayCopyDescriptorsOntoOthers) {
   const ChildOutcome plain = run(itself("copying")), ours = run(under("12MiB", itself("copying")));
   EXPECT_EQ(plain.out, "wrong: 0, file: 0, itself: 1 999\n-1 1\n");
   EXPECT_EQ(ours.out, plain.out) << ours.err;
   EXPECT_GT(total("fetches"), 10U);
 }
 
-TEST_F(Run, AProgramWithManyArenasForks) {
+TEST_P(Run, AProgramWithManyArenasForks) {
   const ChildOutcome ours = run(under("12MiB", itself("arenas")));
   EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
 }
 
-TEST_F(Run, AProgramForksWhileItsThreadsAllocate) {
+TEST_P(Run, AProgramForksWhileItsThreadsAllocate) {
   const std::string what = "forking:" + std::to_string(few_or_all(8, 500));
   const ChildOutcome ours = run(under("24MiB", itself(what)));
   EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
   EXPECT_GT(total("fetches"), 100U) << "the memory did not fit";
 }
 
-TEST_F(Run, MemoryThatComesBackAtTheSamePlaceIsManaged) {
+TEST_P(Run, MemoryThatComesBackAtTheSamePlaceIsManaged) {
   const ChildOutcome ours = run(under("12MiB", itself("reusing")));
   EXPECT_EQ(ours.out, "same place: 1, wrong: 0\n") << ours.err;
   EXPECT_GT(total("fetches"), 10U) << "the second block did not fit either";
 }
 
-TEST_F(Run, AProgramsDescriptorsHaveTheNumbersTheyWouldHave) {
+TEST_P(Run, AProgramsDescriptorsHaveTheNumbersTheyWouldHave) {
   const ChildOutcome ours = run(under("12MiB", itself("numbering")));
   EXPECT_EQ(ours.out, "other numbers: 0\n") << ours.err;
 }
 
-TEST_F(Run, ThreadsShareTheirMemory) {
+TEST_P(Run, ThreadsShareTheirMemory) {
   const ChildOutcome ours = run(under("16MiB", itself("threads")));
   EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
   EXPECT_GT(total("fetches"), 10U);
 }
 
-TEST_F(Run, PagesOfFilesTakeNothingFromAProgramsOwnMemory) {
+TEST_P(Run, PagesOfFilesTakeNothingFromAProgramsOwnMemory) {
   const ChildOutcome ours = run(under("24MiB", itself("mapping")));
   EXPECT_EQ(ours.out, "right\n") << ours.err;
   EXPECT_EQ(total("fetches"), 0U) << "the kernel takes pages of files back by itself: 24 MiB hold the rest";
   EXPECT_EQ(ours.err.find("cannot be managed"), std::string::npos) << ours.err;
 }
 
-TEST_F(Run, PassesOnTheExitStatusAndLeavesNothingBehind) {
+TEST_P(Run, PassesOnTheExitStatusAndLeavesNothingBehind) {
   const ChildOutcome ours = run(under("12MiB", itself("exit7")));
   EXPECT_EQ(ours.code, 7);
   EXPECT_NE(ours.err.find("everything fitted"), std::string::npos) << ours.err;
@@ -139,7 +153,7 @@ TEST_F(Run, PassesOnTheExitStatusAndLeavesNothingBehind) {
   EXPECT_EQ(run(under("12MiB", {"/bin/sh", "-c", "kill -9 $$"})).code, 137);
 }
 
-TEST_F(Run, SortsAFileLargerThanItsMemory) {
+TEST_P(Run, SortsAFileLargerThanItsMemory) {
   {
     std::ofstream file(folder_ / "lines");
     SplitMix random(3);
@@ -151,7 +165,7 @@ TEST_F(Run, SortsAFileLargerThanItsMemory) {
   EXPECT_GT(total("fetches"), 10U);
 }
 
-TEST_F(Run, EncryptsRecordsAndUsesTwoTiers) {
+TEST_P(Run, EncryptsRecordsAndUsesTwoTiers) {
   const ChildOutcome plain = run(itself("calls:9:1500"));
   std::vector<std::string> command = under("12MiB", itself("calls:9:1500"));
   for (const std::string& word : {"file:" + (folder_ / "x") + ":4MiB", std::string("--slow"),
@@ -173,7 +187,8 @@ TEST_F(Run, EncryptsRecordsAndUsesTwoTiers) {
   EXPECT_NE(replayed.out.find("first-touch"), std::string::npos) << replayed.out;
 }
 
-TEST_F(Run, ADiskThatLosesPagesEndsTheProgramAndIsNamed) {
+TEST_P(Run, ADiskThatLosesPagesEndsTheProgramAndIsNamed) {
+  if (GetParam() != std::string_view("0")) GTEST_SKIP() << "compressed memory loses nothing";
   const ChildOutcome ours = run(under("12MiB", itself("spoiling")));
   EXPECT_EQ(ours.out, "");
   EXPECT_EQ(ours.code, 128 + SIGBUS) << ours.err;
@@ -181,6 +196,31 @@ TEST_F(Run, ADiskThatLosesPagesEndsTheProgramAndIsNamed) {
   for (const std::string& word :
        {"file:" + folder, "path " + folder, std::string("at offset "), std::string("(Input/output error)")})
     EXPECT_NE(ours.err.find(word), std::string::npos) << ours.err;
+}
+
+TEST_P(Run, PagesThatBecomeSmallStayInMemory) {
+  if (GetParam() == std::string_view("0")) GTEST_SKIP() << "there is no compressed memory";
+  const ChildOutcome ours = run(under("24MiB", itself("repeating")));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+  if (total("packed_bytes") == 0) GTEST_SKIP() << "built without LZ4";
+  EXPECT_GT(total("unpacked_fetches"), 100U);
+  EXPECT_EQ(total("fetches"), total("unpacked_fetches")) << ours.err;
+  EXPECT_EQ(total("written_bytes"), 0U);
+  EXPECT_NE(ours.err.find("compressed memory held"), std::string::npos) << ours.err;
+}
+
+TEST_P(Run, MakesDoWithLessWhereItsControlGroupIsFull) {
+  std::optional<bench::MemoryGroup> group;
+  try {
+    group.emplace("run-test", Bytes{40 << 20}, bench::MemoryGroup::Swap::none);
+  } catch (const std::runtime_error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const ChildOutcome ours = run(group->within(under("96MiB", itself("filling"))));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+  EXPECT_EQ(ours.code, 0) << ours.err;
+  EXPECT_NE(ours.err.find("in place of --fast"), std::string::npos) << ours.err;
+  EXPECT_GT(total("fetches"), 100U) << "the memory did not fit";
 }
 
 /// Runs the command as the user nobody. The shell line before it is run as root in a mount namespace of its
@@ -196,7 +236,7 @@ ChildOutcome run_as_nobody(const std::string& before, const std::vector<std::str
   return run(all);
 }
 
-TEST_F(Run, AnOrdinaryUserIsServedOrToldWhatToAllow) {
+TEST_P(Run, AnOrdinaryUserIsServedOrToldWhatToAllow) {
   if (geteuid() != 0 || run_as_nobody("true", {"test", "-x", TERRACE_PROGRAM}).code != 0)
     GTEST_SKIP() << "nobody cannot run the program here";
   const std::vector<std::string> plain{TERRACE_PROGRAM, "run", "--fast",    "64MiB", "--slow",
@@ -222,7 +262,7 @@ TEST_F(Run, AnOrdinaryUserIsServedOrToldWhatToAllow) {
   EXPECT_EQ(served.out, "served\n");
 }
 
-TEST_F(Run, RefusesWhatItCannotRunWithASentence) {
+TEST_P(Run, RefusesWhatItCannotRunWithASentence) {
   const auto sentence = [&](std::vector<std::string> command) {
     const ChildOutcome outcome = run(std::move(command));
     EXPECT_EQ(outcome.code, 2) << outcome.err;
