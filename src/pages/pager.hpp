@@ -154,7 +154,7 @@ class Pager {
 
   enum class Step {
     done,
-    again,  ///< an event must be read first
+    again,  ///< an event must be read first; lift: or somebody else is busy with the part
     fetch,  ///< read what `fetch` names, then call fetched()
     full,   ///< no room: try again after an eviction
     none,   ///< lift: nobody can leave

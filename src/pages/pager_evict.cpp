@@ -34,8 +34,8 @@ Pager::Step Pager::return_sample(Batch& batch, std::size_t i) {
 
 Pager::Step Pager::lift(Batch& batch, PartId id) {
   Part& part = table_[id];
-  // Others are busy with it: more of it is being fetched.
-  if (part.state != PartState::idle) return stay(id), Step::full;
+  // Others are busy with it: more of it is being fetched, or on its way out.
+  if (part.state != PartState::idle) return stay(id), Step::again;
   const std::size_t i = batch.count;
   const PagesDone done =
       can_leave(part) ? at_.control.take(table_.address(id), part.present, batch.frame(i)) : PagesDone{};

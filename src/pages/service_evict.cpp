@@ -132,8 +132,8 @@ void Service::nothing_can_leave() {
 bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
   for (std::size_t tries = 0; batch.count < parts_of_batch_ && tries < 4 * parts_of_batch_; ++tries) {
     const Pager::Step step = pager_->lift(batch);
-    // An event that has not been read yet holds up every part: that says nothing about whether they can
-    // leave.
+    // An event that has not been read yet holds up every part, and a fetch its own: that says nothing about
+    // whether they can leave.
     held_up_ = step == Pager::Step::again;
     if (step == Pager::Step::none) break;
     if (!held_up_) fruitless_ = step == Pager::Step::done ? 0 : fruitless_ + 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pages/victims.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -48,7 +49,9 @@ class Keeper final : public Victims {
   void arrived(PartId id, const Arrival& arrival) override {
     note(id, arrival);
     const bool passes = arrival.why == Arrival::Why::swept && hotness(id) <= Heat::kOne / 2;
-    put(id, passes ? 0 : bucket(id));
+    // What could not leave is not to be chosen again at once.
+    const std::size_t least = arrival.why == Arrival::Why::stayed ? 2 : 0;
+    put(id, passes ? 0 : std::max(bucket(id), least));
   }
   void grew(PartId id, const Arrival& arrival) override {
     note(id, arrival);
