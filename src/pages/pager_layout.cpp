@@ -131,12 +131,14 @@ void Pager::move_pages(Address to_part, Address to, Address end, Address from) {
   part.dirty = static_cast<PageMask>(part.dirty | present);
 }
 
-/// Writes pages to the part's slot, or to a new one where it has none and is not about to get one.
+/// Writes pages to the part's slot, to the one that its frame is about to be written to, or else to a new
+/// one.
 bool Pager::keep_in_slot(Part& part, PageMask pages, const std::byte* data) {
-  if (is_lifted(part)) return false;
+  const Slot planned = is_lifted(part) ? batch_of(part).slot[frame_of(part)] : kNoSlot;
+  Slot slot = planned != kNoSlot ? planned : part.slot;
   std::uint32_t got = 0;
-  const bool fresh = part.slot == kNoSlot;
-  const Slot slot = fresh ? take_slot(1, got) : part.slot;
+  const bool fresh = slot == kNoSlot;
+  if (fresh) slot = take_slot(1, got);
   if (slot == kNoSlot || at_.slots[tier_of(slot)]->held(index_of(slot))) return false;
   int cause = 0;
   each_run(pages, [&](std::size_t first, std::size_t count) {
@@ -147,6 +149,8 @@ bool Pager::keep_in_slot(Part& part, PageMask pages, const std::byte* data) {
   });
   if (cause != 0 && fresh) give_back(slot);
   if (cause != 0) return false;
+  if (slot != part.slot) free_slot(part);  // what it held is in memory, or the frame would join it
+  if (planned != kNoSlot) batch_of(part).joined[frame_of(part)] = true;
   part.slot = slot;
   part.stored = static_cast<PageMask>(part.stored | pages);
   return true;

@@ -205,7 +205,7 @@ class Service {
   bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
   void empty_oldest(std::unique_lock<std::mutex>& lock);
   bool settle(Batch& batch, std::unique_lock<std::mutex>& lock);
-  bool is_refused(const Batch& batch, std::size_t i);
+  bool has_lower_store(Slot slot) const { return slot != kNoSlot && tier_of(slot) + 1 < store_views_.size(); }
   Store& store_of(Slot slot) const { return *store_views_[tier_of(slot)]; }
   std::size_t frames_at_once() const;
   void write(Batch& batch, std::size_t at_once);

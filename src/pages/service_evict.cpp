@@ -191,23 +191,19 @@ bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   write(batch, at_once);
   lock.lock();
-  bool refused = false;
+  bool refused = false, full = false;
   for (std::size_t i = 0; i < batch.count; ++i) {
-    refused |= is_refused(batch, i);
+    if (batch.cause[i] != 0) (has_lower_store(batch.slot[i]) ? full : refused) = true;
     if (batch.slot[i] != kNoSlot && batch.cause[i] == 0)
       (store_of(batch.slot[i]).is_memory() ? totals_.packed_bytes : totals_.written_bytes) +=
           kPage * count_of(batch.mask[i]);
     while (pager_->written(batch, i) == Pager::Step::again) let_an_event_be_read(lock);
   }
+  // The next demotions make room in a store that is not the last one, unless there were none since it was
+  // full before.
+  const std::uint64_t demoted = pager_->counts().demoted;
+  if (full) refused |= std::exchange(demoted_at_refusal_, demoted) == demoted;
   return refused;
-}
-
-/// Where a store that is not the last one is full, the next demotions make room in it, unless there were none
-/// since it was full before.
-bool Service::is_refused(const Batch& batch, std::size_t i) {
-  if (batch.cause[i] == 0) return false;
-  if (batch.slot[i] == kNoSlot || tier_of(batch.slot[i]) + 1 == store_views_.size()) return true;
-  return std::exchange(demoted_at_refusal_, pager_->counts().demoted) == pager_->counts().demoted;
 }
 
 /// A read that comes while the disk writes waits for that one request. So requests are small, unless so
