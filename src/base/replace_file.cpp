@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,8 +12,10 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <string>
+#include <string_view>
 
 #include "base/check.hpp"
 #include "terrace/bytes.hpp"
@@ -20,6 +23,8 @@
 
 namespace terrace {
 namespace {
+
+constexpr std::string_view kTemporary = ".terrace-new-";
 
 class Descriptor {
  public:
@@ -139,14 +144,37 @@ class Replacement {
     return {};
   }
 
-  // The temporary file is in the same folder, because a rename is atomic only within one file system.
+  // The temporary file is in the same folder, because a rename is atomic only within one file system. It is
+  // locked while somebody writes it.
   int create() {
     static std::atomic<unsigned> count{0};
+    remove_abandoned();
     for (;;) {
-      const auto name = fmt::format(".terrace-new-{}-{}", getpid(), count++);
+      const auto name = fmt::format("{}{}-{}", kTemporary, getpid(), count++);
       const int descriptor = open((folder_ / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-      if (descriptor >= 0) temporary_ = folder_ / name;
-      if (descriptor >= 0 || errno != EEXIST) return descriptor;
+      if (descriptor < 0 && errno == EEXIST) continue;
+      if (descriptor < 0) return descriptor;
+      temporary_ = folder_ / name;
+      flock(descriptor, LOCK_EX | LOCK_NB);
+      return descriptor;
+    }
+  }
+
+  // What a killed process was writing may be large. Nobody has locked it, and nobody has written to it for a
+  // while: a new file is not locked from its first moment on.
+  void remove_abandoned() const {
+    constexpr auto kWhile = std::chrono::minutes(1);
+    std::error_code failed;
+    const auto now = std::filesystem::file_time_type::clock::now();
+    for (std::filesystem::directory_iterator entry(folder_, failed), end; !failed && entry != end;
+         entry.increment(failed)) {
+      const std::filesystem::path& path = entry->path();
+      if (!path.filename().native().starts_with(kTemporary)) continue;
+      std::error_code gone;
+      const auto written = entry->last_write_time(gone);
+      if (gone || now - written < kWhile) continue;
+      const Descriptor file(open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+      if (file.number() >= 0 && flock(file.number(), LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
     }
   }
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/replace_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -126,6 +130,24 @@ TEST(ReplaceFile, WorksBesideWhatACrashLeft) {
         << "left";
   replace(folder / "x", "one").value();
   EXPECT_EQ(contents(folder / "x"), "one");
+}
+
+TEST(ReplaceFile, RemovesWhatAKilledProcessWasWriting) {
+  const TemporaryFolder folder;
+  const auto make = [&](const char* name) {
+    std::ofstream(folder / name) << "left";
+    std::filesystem::last_write_time(folder / name,
+                                     std::filesystem::file_time_type::clock::now() - std::chrono::minutes(5));
+  };
+  for (const char* name : {".terrace-new-1-1", ".terrace-new-1-2", "other"}) make(name);
+  std::ofstream(folder / ".terrace-new-1-3") << "just begun";
+  const int writer = open((folder / ".terrace-new-1-2").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(flock(writer, LOCK_EX | LOCK_NB), 0);
+  replace(folder / "x", "one").value();
+  EXPECT_FALSE(std::filesystem::exists(folder / ".terrace-new-1-1"));
+  for (const char* name : {".terrace-new-1-2", ".terrace-new-1-3", "other", "x"})
+    EXPECT_TRUE(std::filesystem::exists(folder / name)) << name;
+  close(writer);
 }
 
 TEST(InputFile, DoesNotWaitForAPipe) {
