@@ -36,7 +36,7 @@ using Clock = std::chrono::steady_clock;
 struct RunRequest {
   std::string fast = "50%", policy = "keeper", record, json;
   std::vector<std::string> slow;
-  std::string overhead = "5%", interval = "1s", packed = "50%";
+  std::string overhead = "5%", interval = "1s", packed = "0";
   bool quiet = false, encrypt = false;
   std::vector<std::string> program;
 };
@@ -69,7 +69,7 @@ Bytes fast_memory(const std::string& text) {
 Bytes within_control_group(Bytes fast, bool quiet) {
   const MemoryLimit limit = memory_limit();
   if (limit.source == "MemAvailable") return fast;
-  const std::uint64_t left = limit.available.count, beside = left / 16 + (4U << 20);
+  const std::uint64_t left = limit.available.count, beside = left / 32 + (4U << 20);
   const Bytes usable{left - std::min(left, beside)};
   if (fast <= usable) return fast;
   if (usable < kLeastFast)
@@ -283,7 +283,7 @@ void add_run(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--packed", request->packed,
                       "Share of --fast in which pages may be kept compressed before they go to a disk "
-                      "(default: 50%; 0: none)");
+                      "(default: 0, none)");
   command->add_option("--overhead", request->overhead,
                       "Share of the time that finding out what is hot may take (default: 5%; 0: do not)");
   command->add_option("--interval", request->interval, "How long one look at all memory takes (default: 1s)");
