@@ -20,6 +20,7 @@
 #include "cli/progress.hpp"
 #include "cli/run_program.hpp"
 #include "cli/run_report.hpp"
+#include "pages/compressed_store.hpp"
 #include "pages/geometry.hpp"
 #include "pages/userfault.hpp"
 #include "pages/victims.hpp"
@@ -216,10 +217,15 @@ int wait_for_program(pid_t child, const SharedBoard& board, Clock::time_point be
 std::string settings_text(const RunRequest& request, Bytes fast, const SharedBoard& board) {
   const double interval = number_with(request.interval, 's', 3600, "--interval");
   if (interval < 0.1) throw BadInput("--interval is at least 0.1s");
-  std::string text = fmt::format("fast={};policy={};packed={};overhead={};interval={};encrypt={};board={}",
-                                 fast.count, request.policy, number_with(request.packed, '%', 90, "--packed"),
-                                 number_with(request.overhead, '%', 50, "--overhead"), interval,
-                                 request.encrypt ? 1 : 0, board.path());
+  const double packed = number_with(request.packed, '%', 90, "--packed");
+  if (packed > 0 && !pages::can_compress())
+    throw BadInput(
+        "--packed needs LZ4, which this build is without: install liblz4-dev and build it again, or leave "
+        "--packed out");
+  std::string text =
+      fmt::format("fast={};policy={};packed={};overhead={};interval={};encrypt={};board={}", fast.count,
+                  request.policy, packed, number_with(request.overhead, '%', 50, "--overhead"), interval,
+                  request.encrypt ? 1 : 0, board.path());
   const auto names = request.slow.empty() ? std::vector<std::string>{""} : request.slow;
   if (names.size() > 4) throw BadInput("a program has at most four slower tiers: leave a --slow out");
   for (const std::string& name : names) {

@@ -259,10 +259,12 @@ class CompressedStore final : public Store {
 
 }  // namespace
 
+bool can_compress() { return true; }
 std::unique_ptr<Store> compressed_store(Bytes room) { return std::make_unique<CompressedStore>(room); }
 
 #else
 
+bool can_compress() { return false; }
 std::unique_ptr<Store> compressed_store(Bytes) { return nullptr; }
 
 #endif

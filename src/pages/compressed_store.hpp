@@ -14,6 +14,8 @@
 
 namespace terrace::pages {
 
+/// Returns whether this library was built with LZ4.
+bool can_compress();
 /// `room` bounds the memory for packed pages. Returns nothing where the library was built without LZ4. Throws
 /// EnvironmentError where addresses are refused.
 std::unique_ptr<Store> compressed_store(Bytes room);
