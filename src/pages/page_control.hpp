@@ -17,6 +17,7 @@ struct PagesDone {
   PageMask pages = 0;
   bool again = false;
   bool no_memory = false;  ///< fill: the system has no memory left for this process
+  PageMask existed = 0;    ///< fill: pages of them that were there already
   PageMask absent = 0;     ///< take: pages that are not there, given up by the program after it was told
 };
 

@@ -88,8 +88,11 @@ Pager::Step Pager::promote(Address address, Fetch& fetch) {
 /// Returns `done` where all of the pages are there now, `none` where some could not be filled.
 Pager::Step Pager::fill_part_with_zeros(PartId id, PageMask pages) {
   const PagesDone done = at_.control.fill(table_.address(id), pages, &scratch_[0], Protection::writable);
-  add_resident(id, done.pages, Arrival::Why::touched);
-  table_[id].dirty = static_cast<PageMask>(table_[id].dirty | done.pages);
+  // A page that exists without a record is about to be discarded, and this fault was answered before: what
+  // the program gave up must not be kept.
+  const PageMask fresh = without(done.pages, done.existed);
+  add_resident(id, fresh, Arrival::Why::touched);
+  table_[id].dirty = static_cast<PageMask>(table_[id].dirty | fresh);
   if (done.again) return Step::again;
   if (done.no_memory) return make_do_with_less();
   return done.pages == pages ? Step::done : Step::none;

@@ -177,7 +177,10 @@ PagesDone by_runs(PageMask pages, Once once) {
       }
       if (cause == EAGAIN) return result.again = true, false;
       if (cause == ENOMEM) return result.no_memory = true, false;
-      if (cause == EEXIST) mark(at, 1);
+      if (cause == EEXIST) {
+        mark(at, 1);
+        result.existed = static_cast<PageMask>(result.existed | 1U << at);
+      }
       if (ask > 1 && cause != EEXIST) {
         ask = 1;
       } else {

@@ -122,14 +122,16 @@ class World final : public PageControl, public Store {
   PagesDone fill(Address part, PageMask pages, const std::byte* from, Protection protection) override {
     if (change_pending()) return {0, true};
     if ((pages & 3) != 0 && std::exchange(starving_, false)) return {0, false, true};
+    PageMask existed = 0;
     for (std::size_t i = 0; i < 2; ++i) {
+      if (present_[i]) existed = static_cast<PageMask>(existed | (pages & 1U << i));
       if (!(pages >> i & 1) || present_[i]) continue;
       present_[i] = true;
       content_[i] = value(from, i);
       protected_[i] = protection == Protection::read_only;
     }
     (void)part;
-    return {pages, false};
+    return {pages, false, false, existed};
   }
   PagesDone take(Address, PageMask pages, std::byte* frame) override {
     if (change_pending()) return {0, true};
@@ -140,7 +142,7 @@ class World final : public PageControl, public Store {
       frame[i * kPage] = static_cast<std::byte>(content_[i]);
       present_[i] = protected_[i] = false;
     }
-    return {static_cast<PageMask>(pages & ~absent), false, false, absent};
+    return {static_cast<PageMask>(pages & ~absent), false, false, 0, absent};
   }
   bool unprotect(Address, PageMask pages) override {
     if (change_pending()) return false;

@@ -87,5 +87,19 @@ TEST_P(PagerModel, KeepsItsPromisesOnceItsPagesWereStored) {
   EXPECT_GT(visit(GetParam(), one_back, few_or_all<std::size_t>(6, 12)), 100U);
 }
 
+// The disk is full, so a page comes back before its fault was read. Then it is discarded, and the fault is
+// read before the kernel has zapped it.
+TEST(PagerModelPath, KeepsNothingOfWhatWasDiscarded) {
+  using enum Action;
+  World world({Bringing::page});
+  for (const Action action :
+       {write0,   listen,    write0,   write1,    listen,  write1, lift,   plan, disk_write,
+        conclude, read0,     listen,   disk_read, deliver, write0, listen, lift, read0,
+        plan,     disk_full, conclude, discard0,  listen,  write1, listen, lift})
+    world.act(action);
+  world.finish();
+  EXPECT_EQ(world.wrong, "");
+}
+
 }  // namespace
 }  // namespace terrace::pages
