@@ -128,7 +128,7 @@ class OddSteps(unittest.TestCase):
                 kept.backward()
                 return [parameter.grad.clone() for parameter in model.parameters()]
 
-        for a, b in zip(run(lambda model, folder: model), run(fitted("70%", planner="prefetch"))):
+        for a, b in zip(run(lambda model, folder: model), run(fitted("80%", planner="prefetch"))):
             self.assertTrue(torch.equal(a, b))
 
     def test_evaluation_without_gradients_saves_nothing(self):
