@@ -7,8 +7,7 @@
 // tests/pages visits every one of them that a small memory can reach.
 //
 //   fault -> fetch .. fetched        a page that a slower tier holds
-//   lift .. plan .. written          an eviction: until `written` a touch brings back at once what was
-//   touched
+//   lift .. plan .. written          an eviction: until `written` a touched page comes back at once
 //
 // It allocates nothing and throws nothing but std::logic_error for a bug.
 #pragma once
@@ -277,7 +276,6 @@ class Pager {
   void stay(PartId id);
   void leave_unwritten(Batch& batch, std::size_t i);
   Step put_back(Batch& batch, std::size_t i);
-  void abandon(Batch& batch, std::size_t i);
   bool has_room(std::uint64_t pages) const { return cornered_ || resident_ + pages <= limit_; }
 
   Parts at_;

@@ -7,13 +7,10 @@
 
 namespace terrace::pages {
 
-void Pager::abandon(Batch& batch, std::size_t i) {
-  batch.owner[i] = kNoPart;
-  batch.waiting[i] = 0;
-}
-
 void Pager::detach_frame(Part& part) {
-  abandon(batch_of(part), frame_of(part));
+  Batch& batch = batch_of(part);
+  batch.owner[frame_of(part)] = kNoPart;
+  batch.waiting[frame_of(part)] = 0;
   part.state = PartState::idle;
   part.frame = 0;
 }

@@ -24,7 +24,7 @@ void Pager::drop_pages(PartId id, PageMask pages) {
   Part& part = table_[id];
   counts_.dropped += count_of(static_cast<PageMask>((part.present | part.stored | waiting(part)) & pages));
   remove_resident(id, pages);
-  part.stored = without(part.stored, pages);
+  part.stored = without(part.stored, pages);  // what is being fetched is filled in only while it is stored
   if (is_lifted(part)) {
     PageMask& waiting = batch_of(part).waiting[frame_of(part)];
     waiting = without(waiting, pages);
@@ -32,7 +32,7 @@ void Pager::drop_pages(PartId id, PageMask pages) {
     if (part.stored == 0 && part.present == 0) leave_slot_to_frame(part);
     detach_frame(part);
   }
-  if (part.empty()) free_slot(part);  // of what is being fetched, fetched() fills only what is stored still
+  if (part.empty()) free_slot(part);
 }
 
 /// The frame is being written to the part's slot, which must not become somebody else's before that is done.
