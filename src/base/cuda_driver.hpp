@@ -64,7 +64,7 @@ constexpr int kLeastCuda = 11020;
   X(MemFree, "cuMemFree_v2")                                 \
   X(MemHostRegister, "cuMemHostRegister_v2")                 \
   X(MemHostUnregister, "cuMemHostUnregister")                \
-  X(PointerGetAttribute, "cuPointerGetAttribute")            \
+  X(PointerGetAttributes, "cuPointerGetAttributes")          \
   X(MemcpyHtoDAsync, "cuMemcpyHtoDAsync_v2")                 \
   X(MemcpyDtoHAsync, "cuMemcpyDtoHAsync_v2")                 \
   X(MemcpyDtoDAsync, "cuMemcpyDtoDAsync_v2")                 \

@@ -10,6 +10,8 @@
 namespace terrace {
 namespace {
 
+constexpr Bytes kBytesPerEvent{4 << 20};  // 75 us on a link of 55 GB/s
+
 std::vector<DeviceCopy> merged(std::vector<DeviceCopy> copies) {
   std::stable_sort(copies.begin(), copies.end(),
                    [](const DeviceCopy& a, const DeviceCopy& b) { return a.to < b.to; });
@@ -98,27 +100,38 @@ DeviceEngine::Lane::Lane(Device& device) : device_(device), queue_(device.make_q
   thread_ = std::thread(&Lane::run, this);
 }
 
-std::unique_ptr<DeviceEvent> DeviceEngine::Lane::take_event() {
-  if (spare_.empty()) return device_.make_event();
-  auto event = std::move(spare_.back());
-  spare_.pop_back();
-  return event;
-}
-
 // What is issued under the lock is closed in the same order.
 void DeviceEngine::Lane::start(std::shared_ptr<DeviceTask> task) {
   const std::lock_guard lock(mutex_);
   Entry entry{std::move(task), nullptr};
   try {
-    auto event = take_event();
     if (!entry.task->ticket().failed()) entry.task->issue(*queue_);
-    queue_->record(*event);
-    entry.event = std::move(event);
+    unmarked_ += entry.task->bytes();
   } catch (...) {
     entry.task->fail();
+    entry.refused = true;
   }
+  if (unmarked_ >= kBytesPerEvent && !entry.refused) mark(entry);
   under_way_.push_back(std::move(entry));
   changed_.notify_one();
+}
+
+void DeviceEngine::Lane::mark(Entry& entry) noexcept {
+  try {
+    std::unique_ptr<DeviceEvent> event;
+    if (spare_.empty()) {
+      event = device_.make_event();
+    } else {
+      event = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    queue_->record(*event);
+    entry.event = std::move(event);
+    unmarked_ = {};
+  } catch (...) {
+    entry.task->fail();
+    entry.refused = true;
+  }
 }
 
 void DeviceEngine::Lane::stop() noexcept {
@@ -136,34 +149,46 @@ void DeviceEngine::Lane::run() noexcept {
   for (;;) {
     changed_.wait(lock, [&] { return stopping_ || !under_way_.empty(); });
     if (under_way_.empty()) return;
-    Entry entry = std::move(under_way_.front());
-    under_way_.pop_front();
+    std::vector<Entry> group = take_group();
     lock.unlock();
-    const bool complete = see_through(entry);
-    entry.task->finished(complete);
-    entry.task.reset();  // may be the end of the transfer's memory, which is not freed under the lock
+    see_through(group);
+    for (Entry& entry : group) {
+      entry.task->finished(!entry.task->ticket().failed());
+      entry.task.reset();  // may be the end of the transfer's memory, which is not freed under the lock
+    }
     lock.lock();
-    if (entry.event) spare_.push_back(std::move(entry.event));
+    if (group.back().event) spare_.push_back(std::move(group.back().event));
   }
 }
 
-bool DeviceEngine::Lane::see_through(Entry& entry) noexcept {
+/// Takes the oldest transfers up to the next event. Where there is none, now is the time for one.
+/// pre: something is under way
+std::vector<DeviceEngine::Lane::Entry> DeviceEngine::Lane::take_group() noexcept {
+  auto last = std::find_if(under_way_.begin(), under_way_.end(),
+                           [](const Entry& entry) { return entry.ends_a_group(); });
+  if (last == under_way_.end()) mark(*--last);
+  std::vector<Entry> group(std::make_move_iterator(under_way_.begin()), std::make_move_iterator(last + 1));
+  under_way_.erase(under_way_.begin(), last + 1);
+  return group;
+}
+
+void DeviceEngine::Lane::see_through(std::vector<Entry>& group) noexcept {
+  // Which of them it was that went wrong, the device does not say.
+  const auto fail_all = [&] {
+    for (const Entry& entry : group) entry.task->fail();
+  };
   try {
-    if (entry.event) entry.event->wait();
+    if (group.back().event) group.back().event->wait();
   } catch (...) {
-    entry.task->fail();
-    entry.event.reset();
+    fail_all();
+    group.back().event.reset();
   }
-  if (!entry.event) finish_all(*entry.task);
-  return !entry.task->ticket().failed();
-}
-
-// What was issued before the device refused still uses its memory.
-void DeviceEngine::Lane::finish_all(DeviceTask& task) noexcept {
+  if (group.back().event) return;
+  // What was issued before the device refused still uses its memory.
   try {
     queue_->finish();
   } catch (...) {
-    task.fail();  // a device that is lost uses nothing any more
+    fail_all();  // a device that is lost uses nothing any more
   }
 }
 

@@ -293,9 +293,12 @@ std::unique_ptr<DevicePin> CudaDevice::pin(std::span<std::byte> memory) {
 bool CudaDevice::reaches(std::span<const std::byte> memory) {
   const Current current(*this);
   const auto pinned = [&](const std::byte* place) {
+    // The call for a single attribute fails for memory that CUDA does not know, which is no error here.
     CUmemorytype type{};
+    CUpointer_attribute attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    void* to = &type;
     const auto address = reinterpret_cast<CUdeviceptr>(place);
-    return driver_.PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
+    return driver_.PointerGetAttributes(1, &attribute, &to, address) == CUDA_SUCCESS &&
            type == CU_MEMORYTYPE_HOST;
   };
   return memory.empty() || (pinned(memory.data()) && pinned(memory.data() + memory.size() - 1));
