@@ -57,7 +57,7 @@ class Host:
         return torch.frombuffer((ctypes.c_char * count).from_address(address), dtype=dtype)
 
     def scratch(self, count):
-        """Fresh memory: what holds it, and its address."""
+        """Memory full of zeros, which are indices that offend no operation: what holds it, and its address."""
         memory = mmap.mmap(-1, max(count, _PAGE))
         return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
 
@@ -110,7 +110,7 @@ class Cuda(Host):
         return torch.as_tensor(_OnDevice(address, count), device=self.device).view(dtype)
 
     def scratch(self, count):
-        memory = torch.empty(max(count, 1), dtype=torch.uint8, device=self.device)
+        memory = torch.zeros(max(count, 1), dtype=torch.uint8, device=self.device)
         return memory, memory.data_ptr()
 
     def timed(self, run):
