@@ -134,8 +134,9 @@ def contender(options):
         seconds = time.perf_counter() - began
         if is_share(options.way):
             (form,) = terrace.torch.report(model)["forms"]
-            planned = next(iter(form["summary"]["planned_bytes"].values()))
+            planned = next(iter(form["summary"]["planned_bytes"].values())) + form["bundle_bytes"]
             facts = {key: form["summary"][key] for key in ("predicted_step_seconds", "bound_seconds", "budget_bytes")}
+            facts["unbundled"] = form["unbundled"]
             if options.record and not os.path.exists(options.record):
                 write_record(form["record"], options.record)
         peak = torch.cuda.max_memory_allocated() + planned
@@ -173,7 +174,7 @@ class Process:
         return {
             "way": self.way, "ms": statistics.median(self.times), "spread": [min(self.times), max(self.times)],
             "peak_gib": self.said["peak"] / 2**30, "loss": self.said["loss"],
-            **{key: self.said[key] for key in ("predicted_step_seconds", "bound_seconds", "budget_bytes") if key in self.said},
+            **{key: self.said[key] for key in ("predicted_step_seconds", "bound_seconds", "budget_bytes", "unbundled") if key in self.said},
         }  # fmt: skip
 
 

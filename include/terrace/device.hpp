@@ -49,6 +49,13 @@ class DeviceFlag {
   virtual std::uint32_t value() const noexcept = 0;
 };
 
+/// Kernels that were issued once, to be issued again and again at the cost of a single call. What they use
+/// stays where it is as long as the bundle lives.
+class DeviceBundle {
+ public:
+  virtual ~DeviceBundle() = default;
+};
+
 /// Copies take place later: the source must stay as it is, and the destination must not be used, until an
 /// event recorded behind the copy is done. Host memory that takes part is pinned.
 class DeviceQueue {
@@ -65,6 +72,13 @@ class DeviceQueue {
   virtual void wait_for(DeviceFlag& flag, std::uint32_t value) = 0;
   /// Raises the flag when everything issued before is complete.
   virtual void raise(DeviceFlag& flag, std::uint32_t to) = 0;
+  /// From here on kernels that this thread issues are put into a bundle and do not take place, until
+  /// end_bundle(). Nothing else is issued to the queue in between.
+  virtual void begin_bundle() = 0;
+  /// Throws where some of it cannot be issued again, or the device has no bundles; then there is none.
+  virtual std::unique_ptr<DeviceBundle> end_bundle() = 0;
+  /// Issues what is in the bundle, which is this queue's. The bundle outlives what it issues.
+  virtual void issue(DeviceBundle& bundle) = 0;
   /// Returns when everything issued is complete.
   virtual void finish() = 0;
   /// What the device's own library calls this queue (a CUstream), for kernels that others launch; else

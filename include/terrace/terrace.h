@@ -221,6 +221,11 @@ TERRACE_API int terrace_executor_address(const terrace_executor* executor, uint3
 /* Within `run`: the queue that the kernel is to be issued to, as the device's own library calls it (a CUstream). NULL
  * where the kernel is computed before `run` returns. */
 TERRACE_API void* terrace_executor_queue(const terrace_executor* executor);
+/* Has a device keep these kernels, and issue many of them at the cost of one call in all later steps. `run` is called
+ * for each once, in which nothing takes place, and not again: so they do the same on the same operands in every step,
+ * and what else they use stays where it is. Fails where kernels are not issued to a device's queue or one of them
+ * cannot be kept: then, and with a count of 0, steps call `run` for all of them again. */
+TERRACE_API int terrace_executor_bundle(terrace_executor* executor, const uint32_t* kernels, size_t count);
 /* One step. After a failure the tensors that outlive steps are undefined: write them again, or close. */
 TERRACE_API int terrace_executor_step(terrace_executor* executor);
 /* What the last step did: an object with step_seconds, exposed_seconds, moved_bytes, peak_bytes, and kernel_seconds

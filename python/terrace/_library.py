@@ -85,6 +85,7 @@ _SIGNATURES = {
     "terrace_executor_read_part": (c_int, [c_void_p, c_uint32, c_uint64, c_void_p, c_uint64]),
     "terrace_executor_address": (c_int, [c_void_p, c_uint32, POINTER(c_void_p)]),
     "terrace_executor_queue": (c_void_p, [c_void_p]),
+    "terrace_executor_bundle": (c_int, [c_void_p, POINTER(c_uint32), c_size_t]),
     "terrace_executor_step": (c_int, [c_void_p]),
     "terrace_executor_result": (c_int, [c_void_p, _TEXT]),
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tiers, transfers between them and memory of this process, and plans carried out with callbacks as kernels."""
 import ctypes
-from ctypes import byref, c_char_p, c_void_p
+from ctypes import byref, c_char_p, c_uint32, c_void_p
 
 from . import _library
 from ._library import (
@@ -136,8 +136,18 @@ class Executor:
         return called
 
     def step(self):
+        self._call(library.terrace_executor_step)
+
+    def bundle(self, kernels):
+        """Has a device keep these kernels, which do the same in every step, to issue many of them at once in all later steps.
+
+        `run` is called for each of them now, in which nothing takes place. None of them: as before.
+        """
+        self._call(library.terrace_executor_bundle, (c_uint32 * len(kernels))(*kernels), len(kernels))
+
+    def _call(self, function, *arguments):
         self._raised = None
-        status = library.terrace_executor_step(self._handle)
+        status = function(self._handle, *arguments)
         if self._raised is not None:
             raised, self._raised = self._raised, None
             raise raised

@@ -88,9 +88,15 @@ constexpr int kLeastCuda = 11020;
   X(MemsetD8Async, "cuMemsetD8Async")
 
 // Newer ones, each nullptr where the driver has not got it.
-#define TERRACE_CUDA_NEWER_FUNCTIONS(X)          \
-  X(StreamWaitValue32, "cuStreamWaitValue32_v2") \
-  X(StreamWriteValue32, "cuStreamWriteValue32_v2")
+#define TERRACE_CUDA_NEWER_FUNCTIONS(X)                       \
+  X(StreamWaitValue32, "cuStreamWaitValue32_v2")              \
+  X(StreamWriteValue32, "cuStreamWriteValue32_v2")            \
+  X(StreamBeginCapture, "cuStreamBeginCapture_v2")            \
+  X(StreamEndCapture, "cuStreamEndCapture")                   \
+  X(GraphInstantiateWithFlags, "cuGraphInstantiateWithFlags") \
+  X(GraphLaunch, "cuGraphLaunch")                             \
+  X(GraphExecDestroy, "cuGraphExecDestroy")                   \
+  X(GraphDestroy, "cuGraphDestroy")
 
 struct CudaDriver {
 #define TERRACE_CUDA_MEMBER(name, symbol) decltype(&::cu##name) name = nullptr;

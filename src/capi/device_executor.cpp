@@ -6,6 +6,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +44,17 @@ class DeviceExecutor final : public StoredExecutor {
     return nullptr;
   }
   void* queue() const override { return queue_; }
+
+  void bundle(std::span<const std::uint32_t> kernels) override {
+    const std::set<std::uint32_t> wanted(kernels.begin(), kernels.end());
+    ended_.reset();
+    try {
+      runner_.bundle([&](std::uint32_t kernel) { return wanted.contains(kernel); }, context_);
+    } catch (...) {
+      if (!ended_) throw;
+    }
+    if (ended_) throw CallbackEnded(*ended_);
+  }
 
   void step() override {
     ended_.reset();

@@ -205,6 +205,12 @@ nlohmann::json result_of(const terrace_executor& executor) {
 }  // namespace
 }  // namespace terrace::capi
 
+void terrace_executor::bundle(std::span<const std::uint32_t>) {
+  throw terrace::ResultError({terrace::ErrorCode::unsupported,
+                              "kernels are bundled where they are issued to a device's queues, and these run on "
+                              "the host"});
+}
+
 using namespace terrace::capi;
 
 int terrace_executor_open(const char* record, const terrace_callbacks* callbacks,
@@ -259,6 +265,13 @@ int terrace_executor_address(const terrace_executor* executor, uint32_t tensor, 
 
 void* terrace_executor_queue(const terrace_executor* executor) {
   return executor == nullptr ? nullptr : executor->queue();
+}
+
+int terrace_executor_bundle(terrace_executor* executor, const uint32_t* kernels, size_t count) {
+  return guarded([&] {
+    require(executor != nullptr && (kernels != nullptr || count == 0), "an executor and kernels are wanted");
+    executor->bundle({kernels, count});
+  });
 }
 
 int terrace_executor_step(terrace_executor* executor) {

@@ -29,6 +29,8 @@ struct terrace_executor {
   /// The device's queue that the running callback issues its kernel to; nullptr where kernels run on the
   /// host.
   virtual void* queue() const { return nullptr; }
+  /// Has the device issue these kernels in bundles from now on (queue_runner.hpp); none: each on its own.
+  virtual void bundle(std::span<const std::uint32_t> kernels);
   virtual void step() = 0;
   virtual const terrace::Timeline& timeline() const = 0;
   virtual const terrace::Record& record() const = 0;

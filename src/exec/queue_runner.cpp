@@ -31,7 +31,8 @@ QueueRunner::QueueRunner(Parts parts, QueueMarks marks)
     : parts_(std::move(parts)),
       marks_(marks),
       script_(resolve_for_queues(parts_.graph, parts_.machine, parts_.plan.plan(), parts_.tiers)),
-      device_(device_of(parts_.tiers)) {
+      device_(device_of(parts_.tiers)),
+      bundle_of_(script_.actions.size()) {
   for (const QueueAction& action : script_.actions) {
     const bool needed = action.is_waited_for && script_.lanes[action.lane].on_device;
     events_.push_back(needed ? device_.make_event() : nullptr);
@@ -90,13 +91,71 @@ void QueueRunner::issue(std::uint32_t number) {
   }
   for (const std::uint32_t wait : action.waits) make_wait(*lane.queue, wait);
   lane.issued = action.position;
-  if (const auto* launch = std::get_if<QueueLaunch>(&action.what)) {
-    launches_[number]->enqueue(launch->operands, context_, *lane.queue);
+  if (const Bundle* const bundle = bundle_of_[number]) {
+    if (bundle->launches.front() == number) lane.queue->issue(*bundle->kernels);
+  } else if (launches_[number] != nullptr) {
+    launch(number, context_);
   } else {
     issue_copies(*lane.queue, std::get<QueueCopies>(action.what));
   }
   if (events_[number]) lane.queue->record(*events_[number]);
   if (lane.mark && is_marked(action)) lane.queue->raise(*lane.mark, count_after(number));
+}
+
+void QueueRunner::launch(std::uint32_t number, const StepContext& context) {
+  const QueueAction& action = script_.actions[number];
+  launches_[number]->enqueue(std::get<QueueLaunch>(action.what).operands, context,
+                             *lanes_[action.lane].queue);
+}
+
+void QueueRunner::bundle(const std::function<bool(std::uint32_t kernel)>& repeats,
+                         const StepContext& context) {
+  unbundle();
+  std::vector<Bundle> bundles = runs_of_launches(repeats);
+  for (Bundle& bundle : bundles) fill(bundle, context);
+  bundles_ = std::move(bundles);
+  for (const Bundle& bundle : bundles_) {
+    for (const std::uint32_t number : bundle.launches) bundle_of_[number] = &bundle;
+  }
+}
+
+void QueueRunner::unbundle() {
+  bundle_of_.assign(script_.actions.size(), nullptr);
+  bundles_.clear();
+}
+
+std::vector<QueueRunner::Bundle> QueueRunner::runs_of_launches(
+    const std::function<bool(std::uint32_t)>& repeats) const {
+  std::vector<Bundle> bundles;
+  std::vector<Bundle*> open(lanes_.size());  // by lane: the one that its next launch may join
+  bundles.reserve(script_.actions.size());
+  for (std::uint32_t number = 0; number < script_.actions.size(); ++number) {
+    const QueueAction& action = script_.actions[number];
+    Bundle*& last = open[action.lane];
+    const bool joins = launches_[number] != nullptr && repeats(std::get<QueueLaunch>(action.what).kernel);
+    if (!joins || !action.waits.empty()) last = nullptr;
+    if (!joins) continue;
+    if (last == nullptr) last = &bundles.emplace_back();
+    last->launches.push_back(number);
+    if (is_marked(action)) last = nullptr;
+  }
+  return bundles;
+}
+
+void QueueRunner::fill(Bundle& bundle, const StepContext& context) {
+  DeviceQueue& queue = *lanes_[script_.actions[bundle.launches.front()].lane].queue;
+  queue.begin_bundle();
+  try {
+    for (const std::uint32_t number : bundle.launches) launch(number, context);
+  } catch (...) {
+    const std::exception_ptr first = std::current_exception();
+    try {
+      queue.end_bundle();
+    } catch (...) {  // a consequence of the first failure
+    }
+    std::rethrow_exception(first);
+  }
+  bundle.kernels = queue.end_bundle();
 }
 
 void QueueRunner::make_wait(DeviceQueue& queue, std::uint32_t action) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,6 +54,13 @@ class QueueRunner {
 
   void step(const StepContext& context);
 
+  /// Puts launches of kernels that `repeats` picks into bundles, so that later steps issue many of them at
+  /// once. Such a kernel does the same in every step, whatever the context. Each is asked to enqueue itself,
+  /// and none of it takes place. Throws where one cannot; then, and before, steps issue each on its own.
+  void bundle(const std::function<bool(std::uint32_t kernel)>& repeats, const StepContext& context);
+  void unbundle();
+  std::size_t bundles() const { return bundles_.size(); }
+
   const Times& times() const { return times_; }  ///< of the last step
   const QueueScript& script() const { return script_; }
 
@@ -65,7 +73,16 @@ class QueueRunner {
     std::uint32_t issued = 0;             // of this step
   };
 
+  /// Launches that follow each other on a lane, with nothing to wait for and nobody waiting in between.
+  struct Bundle {
+    std::vector<std::uint32_t> launches;  // actions, in their order
+    std::unique_ptr<DeviceBundle> kernels;
+  };
+
   QueuedKernel* queued(const QueueLaunch& launch) const;
+  std::vector<Bundle> runs_of_launches(const std::function<bool(std::uint32_t)>& repeats) const;
+  void fill(Bundle& bundle, const StepContext& context);
+  void launch(std::uint32_t number, const StepContext& context);
   void issue(std::uint32_t number);
   void make_wait(DeviceQueue& queue, std::uint32_t action);
   void carry_out(std::uint32_t number) noexcept;
@@ -96,6 +113,9 @@ class QueueRunner {
   std::mutex failure_mutex_;  // guards these two
   std::optional<Failure> failure_;
   std::string where_;
+
+  std::vector<Bundle> bundles_;
+  std::vector<const Bundle*> bundle_of_;  // by action; nullptr where it is issued on its own
 
   std::vector<Lane> lanes_;  // last: porters end first
 };

@@ -171,6 +171,21 @@ class CudaFlag final : public DeviceFlag {
   CUdeviceptr address_ = 0;
 };
 
+/// A graph as CUDA knows it, ready to be launched.
+class CudaBundle final : public DeviceBundle {
+ public:
+  CudaBundle(const CudaDevice& device, CUgraphExec launchable) : device_(device), launchable_(launchable) {}
+  ~CudaBundle() override {
+    device_.quietly([&] { device_.driver().GraphExecDestroy(launchable_); });
+  }
+  CudaBundle(const CudaBundle&) = delete;
+  CUgraphExec handle() const noexcept { return launchable_; }
+
+ private:
+  const CudaDevice& device_;
+  const CUgraphExec launchable_;
+};
+
 class CudaQueue final : public DeviceQueue {
  public:
   explicit CudaQueue(const CudaDevice& device) : device_(device) {
@@ -220,6 +235,29 @@ class CudaQueue final : public DeviceQueue {
     device_.require(driver().StreamWriteValue32(stream_, static_cast<CudaFlag&>(flag).address(), to,
                                                 CU_STREAM_WRITE_VALUE_DEFAULT),
                     "raising a flag");
+  }
+  void begin_bundle() override {
+    const Current current(device_);
+    const bool known = driver().StreamBeginCapture != nullptr && driver().GraphInstantiateWithFlags != nullptr;
+    // Other threads go on as before.
+    device_.require(known ? driver().StreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED)
+                          : CUDA_ERROR_NOT_SUPPORTED,
+                    "beginning a bundle");
+  }
+  std::unique_ptr<DeviceBundle> end_bundle() override {
+    const Current current(device_);
+    CUgraph graph = nullptr;
+    CUgraphExec launchable = nullptr;
+    CUresult result = driver().StreamEndCapture(stream_, &graph);
+    if (result == CUDA_SUCCESS) result = driver().GraphInstantiateWithFlags(&launchable, graph, 0);
+    if (graph != nullptr) driver().GraphDestroy(graph);
+    device_.require(result, "ending a bundle");
+    return std::make_unique<CudaBundle>(device_, launchable);
+  }
+  void issue(DeviceBundle& bundle) override {
+    const Current current(device_);
+    device_.require(driver().GraphLaunch(static_cast<CudaBundle&>(bundle).handle(), stream_),
+                    "issuing a bundle");
   }
   void finish() override {
     const Current current(device_);

@@ -90,6 +90,7 @@ class FakeDevice final : public Device {
     std::deque<Operation> waiting;
     std::uint64_t issued = 0, run = 0;
   };
+  struct Bundle;
   class Queue;
   class Event;
   class Flag;

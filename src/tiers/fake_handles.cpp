@@ -104,6 +104,10 @@ class FakeDevice::Flag final : public DeviceFlag {
   const std::size_t number_;
 };
 
+struct FakeDevice::Bundle final : DeviceBundle {
+  std::vector<Operation> kernels;
+};
+
 class FakeDevice::Queue final : public DeviceQueue {
  public:
   Queue(FakeDevice& device, std::size_t number) : device_(device), number_(number) {}
@@ -148,6 +152,29 @@ class FakeDevice::Queue final : public DeviceQueue {
     device_.issue(number_,
                   {"raising a flag", {}, {}, {}, {}, {}, FlagWait{static_cast<Flag&>(flag).number(), to}});
   }
+  void begin_bundle() override {
+    const std::lock_guard lock(device_.mutex_);
+    device_.count_call("beginning a bundle");
+    bundle_ = std::make_unique<Bundle>();
+  }
+  std::unique_ptr<DeviceBundle> end_bundle() override {
+    const std::lock_guard lock(device_.mutex_);
+    const std::unique_ptr<Bundle> dropped_if_it_fails = std::move(bundle_);
+    device_.count_call("ending a bundle");
+    return std::make_unique<Bundle>(*dropped_if_it_fails);
+  }
+  void issue(DeviceBundle& bundle) override {
+    const std::lock_guard lock(device_.mutex_);
+    device_.count_call("issuing a bundle");
+    for (const Operation& kernel : static_cast<Bundle&>(bundle).kernels) device_.issue(number_, kernel);
+  }
+  void launch(Operation kernel) {
+    if (bundle_) {
+      bundle_->kernels.push_back(std::move(kernel));
+    } else {
+      device_.issue(number_, std::move(kernel));
+    }
+  }
   void finish() override {
     const std::lock_guard lock(device_.mutex_);
     device_.count_call("waiting for a queue");
@@ -174,6 +201,7 @@ class FakeDevice::Queue final : public DeviceQueue {
 
   FakeDevice& device_;
   const std::size_t number_;
+  std::unique_ptr<Bundle> bundle_;  // while there is one that has not ended
 };
 
 std::unique_ptr<DeviceAllocation> FakeDevice::allocate(Bytes bytes) {
@@ -218,9 +246,9 @@ bool FakeDevice::reaches(std::span<const std::byte> memory) {
 void FakeDevice::launch(DeviceQueue& queue, FakeRanges reads, FakeRanges writes, std::function<void()> work) {
   const std::lock_guard lock(mutex_);
   count_call("launching");
-  const std::size_t number = static_cast<Queue&>(queue).number();
-  issue(number,
-        {fmt::format("kernel on queue {}", number), std::move(reads), std::move(writes), std::move(work)});
+  Queue& mine = static_cast<Queue&>(queue);
+  mine.launch({fmt::format("kernel on queue {}", mine.number()), std::move(reads), std::move(writes),
+               std::move(work)});
 }
 
 }  // namespace terrace

@@ -63,6 +63,29 @@ TEST_P(QueueRunnerOn, GivesTheBitsOfTheSynchronousRunner) {
   EXPECT_GT(copies, 100u) << "plans move bytes by queues";
 }
 
+// Synthetic kernels depend on the step's number, so here every step is the first one.
+TEST_P(QueueRunnerOn, GivesTheSameBitsWithKernelsInBundles) {
+  std::size_t bundles = 0, launches = 0;
+  for (std::uint64_t seed = 0; seed < few_or_all<std::uint64_t>(30, 1000); ++seed) {
+    const Planned planned = random_planned(seed);
+    const Kept expected = run_synchronously(planned, 1).front();
+    OnDevice device(planned, fake_of(GetParam(), seed));
+    for (const std::uint32_t every : {1u, 2u, 3u}) {
+      device.runner.bundle([&](std::uint32_t kernel) { return kernel % every == 0; }, {7, 0, 0});
+      bundles += device.runner.bundles();
+      for (int i = 0; i < 2; ++i)
+        ASSERT_EQ(device.step(0, true), expected) << "seed " << seed << " every " << every;
+    }
+    device.runner.unbundle();
+    ASSERT_EQ(device.step(0, true), expected) << "seed " << seed;
+    ASSERT_EQ(device.violations(), std::vector<std::string>{}) << "seed " << seed;
+    for (const QueueAction& action : device.runner.script().actions)
+      launches += std::holds_alternative<QueueLaunch>(action.what);
+  }
+  EXPECT_GT(bundles, launches / 2);
+  EXPECT_LT(bundles, launches * 11 / 6) << "some bundles hold several";
+}
+
 TEST(SynchronousRunner, GivesTheBitsOfTheGraphAlone) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
     const Planned planned = random_planned(seed);

@@ -114,6 +114,31 @@ TEST(QueueRunnerFaults, AnyCallThatFailsEndsTheStepWithItsPlace) {
   }
 }
 
+TEST(QueueRunnerFaults, ABundleThatFailsLeavesKernelsThatAreIssuedOneByOne) {
+  const Planned planned = chain({"pinned"});
+  const Kept expected = run_synchronously(planned, 1).front();
+  OnDevice device(planned, std::make_shared<FakeDevice>(Schedule::random, 3));
+  const auto all = [](std::uint32_t) { return true; };
+  const std::uint64_t before = device.fake_device->calls();
+  device.runner.bundle(all, {7, 0, 0});
+  const std::uint64_t calls = device.fake_device->calls() - before;
+  EXPECT_GT(calls, 5u);
+  for (std::uint64_t nth = 1; nth <= calls; ++nth) {
+    device.fake_device->fail_call(nth);
+    EXPECT_THROW(device.runner.bundle(all, {7, 0, 0}), EnvironmentError) << nth;
+    device.fake_device->heal();
+    EXPECT_EQ(device.runner.bundles(), 0u);
+    expect_a_whole_step(device, expected, "a bundle failed");
+  }
+  device.runner.bundle(all, {7, 0, 0});
+  device.tiers.fill(0, true);
+  device.fake_device->fail_run(3);
+  EXPECT_NE(failure_of(device, 0).find("ended at instruction "), std::string::npos);
+  device.fake_device->heal();
+  expect_a_whole_step(device, expected, "a kernel of a bundle failed");
+  EXPECT_EQ(device.violations(), std::vector<std::string>{});
+}
+
 TEST(QueueRunnerFaults, ALostDeviceNamesWhatWasUnderWay) {
   const Planned planned = chain({"pinned"});
   const Kept expected = run_synchronously(planned, 1).front();

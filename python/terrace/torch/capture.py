@@ -128,6 +128,8 @@ class Capture(NotCopied):
             {
                 "summary": form.plan.summary,
                 "last": form.session.executor.result() if form.session else None,
+                "bundle_bytes": form.session.bundle_bytes() if form.session else 0,
+                "unbundled": form.session.unbundled if form.session else None,
                 "record": form.plan.record,
             }
             for form in self._forms.values()

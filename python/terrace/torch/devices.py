@@ -88,6 +88,14 @@ class Host:
     def use_queue(self, queue):
         """What this thread runs from here on is issued there."""
 
+    def keep(self, issue):
+        """Runs `issue`, after which kernels are issued again and again with what they allocate now; returns who holds that."""
+        issue()
+        return ()
+
+    def bytes_kept(self, holder):
+        return 0
+
     def random_state(self):
         return torch.get_rng_state()
 
@@ -105,6 +113,7 @@ class Cuda(Host):
     def __init__(self, device):
         self.device = torch.device("cuda", torch.cuda.current_device() if device.index is None else device.index)
         self._queue = None
+        self._timing = None  # a stream for kernels that are timed
 
     def bytes_at(self, address, count, dtype=torch.uint8):
         return torch.as_tensor(_OnDevice(address, count), device=self.device).view(dtype)
@@ -119,11 +128,15 @@ class Cuda(Host):
         before = torch.cuda.memory_allocated(self.device)
         run()
         hidden = torch.cuda.max_memory_allocated(self.device) - before
+        self._timing = self._timing or torch.cuda.Stream(self.device)
         begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        for _ in range(_ROUNDS):
-            run()
-        end.record()
+        torch.cuda.synchronize(self.device)
+        with torch.cuda.stream(self._timing):
+            rounds = _rounds_of(run)
+            rounds()
+            begin.record()
+            rounds()
+            end.record()
         end.synchronize()
         return begin.elapsed_time(end) / 1000 / _ROUNDS, hidden
 
@@ -147,12 +160,48 @@ class Cuda(Host):
             torch.cuda.set_stream(torch.cuda.ExternalStream(queue, device=self.device))
             self._queue = queue
 
+    def keep(self, issue):
+        if not hasattr(torch.cuda, "MemPool"):
+            raise Unsupported("this PyTorch has no pools of memory: 2.5 has")
+        # What products of matrices use in passing must be allocated anew, or it would be gone when somebody clears it.
+        torch._C._cuda_clearCublasWorkspaces()
+        torch.cuda.empty_cache()
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool, self.device):
+            issue()
+        torch._C._cuda_clearCublasWorkspaces()
+        return pool
+
+    def bytes_kept(self, holder):
+        return sum(segment["total_size"] for segment in holder.snapshot())
+
     def random_state(self):
         return torch.get_rng_state(), torch.cuda.get_rng_state(self.device)
 
     def set_random_state(self, state):
         torch.set_rng_state(state[0])
         torch.cuda.set_rng_state(state[1], self.device)
+
+
+def _rounds_of(run):
+    """What runs a kernel some times in the way in which a device runs those that it keeps: without PyTorch in between."""
+
+    def one_by_one():
+        for _ in range(_ROUNDS):
+            run()
+
+    run()
+    torch.cuda.current_stream().synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        graph.capture_begin(capture_error_mode="relaxed")
+        try:
+            one_by_one()
+        finally:
+            graph.capture_end()
+    except (RuntimeError, TypeError):  # it cannot be kept, or this PyTorch is too old
+        return one_by_one
+    return graph.replay
 
 
 class _OnDevice:

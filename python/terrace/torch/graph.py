@@ -53,6 +53,10 @@ class Kernel:
         """Whether every run allocates as the one before did."""
         return isinstance(self.call, Call) or self.call.started
 
+    def is_same_every_time(self):
+        """Whether a device may issue it again without asking the operation: it draws no numbers and meets nobody."""
+        return isinstance(self.call, Call) and not self.call.random
+
     def rehearsed(self):
         """The same kernel, to be run without consequences for the step."""
         return self if isinstance(self.call, Call) else dataclasses.replace(self, call=self.call.rehearsed())

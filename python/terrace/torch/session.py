@@ -98,6 +98,9 @@ class Session:
         self.broken = False  # a step did not come to its end, and what outlives steps is undefined
         self.kernels = Kernels(graph, placement(device), device)
         self._outside = []  # where the model's own tensors lay when kernels were prepared
+        self._has_run = False  # every kernel, with what is prepared for it at its first run
+        self._bundled = None  # what holds the memory of kernels that the device keeps
+        self.unbundled = None  # why the device keeps none
         planned = plan.record["graph"]
         by_name = {kernel.name: number for number, kernel in enumerate(graph.kernels)}
         self._kernels = [by_name[kernel["name"]] for kernel in planned["kernels"]]
@@ -175,21 +178,38 @@ class Session:
         places = [real.data_ptr() for real in self.graph.outside.values()]
         if places != self._outside:
             self.kernels.forget()
-            self._outside = places
+            if self._bundled is not None:
+                self.executor.bundle([])
+            self._outside, self._has_run, self._bundled = places, False, None
 
     def step(self):
         self.broken = True
         if self.check:
             self.check.begin_step()
         with torch.no_grad(), without_autocast():
+            if self._has_run and self._bundled is None and self.unbundled is None:
+                self._bundle()
             self.executor.step()
-        self.broken = False
+        self.broken, self._has_run = False, True
+
+    def _bundle(self):
+        """Has a device issue many kernels at once, for PyTorch takes longer to issue a small one than a GPU to run it."""
+        again = [place for place, number in enumerate(self._kernels) if self.graph.kernels[number].is_same_every_time()]
+        try:
+            self._bundled = self.device.keep(lambda: self.executor.bundle(again))
+        except Exception as why:  # then each is issued on its own, as it was
+            self.unbundled = str(why)
+
+    def bundle_bytes(self):
+        """What kernels that the device keeps have of its memory, beside the plan."""
+        return self.device.bytes_kept(self._bundled) if self._bundled else 0
 
     def close(self, folder=None):
         """Ends the session; returns its state, in a file without a name. Where that fails, the session stays."""
         kept = ((i, tensor) for i, tensor in enumerate(self.graph.tensors) if tensor.persistent)
         parked = Parked(((tensor.name, self.pieces_of(i)) for i, tensor in kept), folder)
         self.executor.close()
+        self._bundled = None
         return parked
 
 
