@@ -17,7 +17,7 @@ set_target_properties(terrace_run PROPERTIES OUTPUT_NAME terrace-run LIBRARY_OUT
 target_include_directories(terrace_run PRIVATE src include ${CMAKE_BINARY_DIR}/generated)
 target_compile_definitions(terrace_run PRIVATE FMT_HEADER_ONLY)
 # Thread-local memory that is not in place from the start would be taken from the program's heap.
-target_compile_options(terrace_run PRIVATE -ftls-model=initial-exec -fno-builtin-calloc)
+target_compile_options(terrace_run PRIVATE -ftls-model=initial-exec -fno-builtin-malloc -fno-builtin-calloc -fno-builtin-realloc)
 target_precompile_headers(terrace_run PRIVATE ${terrace_common_headers})
 terrace_compile_in_groups(terrace_run ${preload_sources})
 target_link_options(terrace_run PRIVATE -static-libstdc++ -static-libgcc -Wl,-Bsymbolic

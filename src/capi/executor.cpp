@@ -206,9 +206,10 @@ nlohmann::json result_of(const terrace_executor& executor) {
 }  // namespace terrace::capi
 
 void terrace_executor::bundle(std::span<const std::uint32_t>) {
-  throw terrace::ResultError({terrace::ErrorCode::unsupported,
-                              "kernels are bundled where they are issued to a device's queues, and these run on "
-                              "the host"});
+  throw terrace::ResultError(
+      {terrace::ErrorCode::unsupported,
+       "kernels are bundled where they are issued to a device's queues, and these run on "
+       "the host"});
 }
 
 using namespace terrace::capi;

@@ -65,12 +65,11 @@ Bytes fast_memory(const std::string& text) {
   return *amount;
 }
 
-/// More than a control group leaves would end the program, not slow it down. Page tables, stacks and this
-/// command need some of it, too.
-Bytes within_control_group(Bytes fast, bool quiet) {
-  const MemoryLimit limit = memory_limit();
+/// More than a control group leaves would end the program, not slow it down. Processes look at what it leaves
+/// while they run (preload/group_room.hpp).
+Bytes within_control_group(Bytes fast, const MemoryLimit& limit, bool quiet) {
   if (limit.source == "MemAvailable") return fast;
-  const std::uint64_t left = limit.available.count, beside = left / 32 + (4U << 20);
+  const std::uint64_t left = limit.available.count, beside = left / 128 + (1U << 20);
   const Bytes usable{left - std::min(left, beside)};
   if (fast <= usable) return fast;
   if (usable < kLeastFast)
@@ -214,7 +213,8 @@ int wait_for_program(pid_t child, const SharedBoard& board, Clock::time_point be
 }
 
 /// What the started processes are told (run_board.hpp).
-std::string settings_text(const RunRequest& request, Bytes fast, const SharedBoard& board) {
+std::string settings_text(const RunRequest& request, Bytes fast, const MemoryLimit& limit,
+                          const SharedBoard& board) {
   const double interval = number_with(request.interval, 's', 3600, "--interval");
   if (interval < 0.1) throw BadInput("--interval is at least 0.1s");
   const double packed = number_with(request.packed, '%', 90, "--packed");
@@ -232,6 +232,10 @@ std::string settings_text(const RunRequest& request, Bytes fast, const SharedBoa
     const Disk disk = disk_of(name);
     check_name("--slow", disk.folder.native());
     text += fmt::format(";slow={};room={}", disk.folder.native(), disk.room.count);
+  }
+  if (limit.source != "MemAvailable") {
+    check_name("The control group", limit.source);
+    text += ";group=" + limit.source;
   }
   if (!request.record.empty()) {
     const fs::path file = fs::absolute(request.record);
@@ -260,9 +264,10 @@ void run_run(const RunRequest& request) {
     throw BadInput(
         "this kernel cannot move pages out of a running program (UFFDIO_MOVE): Linux 6.8 or later can");
   RunOutcome outcome;
-  outcome.fast = within_control_group(fast_memory(request.fast), request.quiet);
+  const MemoryLimit limit = memory_limit();
+  outcome.fast = within_control_group(fast_memory(request.fast), limit, request.quiet);
   const SharedBoard board;
-  const std::string settings = settings_text(request, outcome.fast, board);
+  const std::string settings = settings_text(request, outcome.fast, limit, board);
   begin_trace(request.record);
   const auto began = Clock::now();
   const pid_t child = start_program(program, request.program, environment_with(library_path(), settings));

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Locality learns how much of a part is worth bringing when one page of it is touched: all of it, where its
-// other pages are usually touched soon after, or that page alone, where accesses are scattered.
+// Locality learns how much of a part is worth bringing when one page of it is touched: that page alone, the
+// four or eight pages around it, or all of the part.
 //
-// It learns from probes. A probe brings one page only; if two more pages of the same part are wanted within
-// the next few faults, the whole part would have been better: it takes twice as long to fetch as one page and
-// drives out fifteen more. One further page says little, because in a small memory scattered touches hit the
-// same part again by chance. Memory is judged by areas of 64 MiB, because a program's arrays and its tables
-// behave differently; an area of which little is known yet is judged by what was learned last, anywhere.
-// Where whole parts come, every sixteenth fault is a probe, so that a change is noticed, and every second one
-// until enough is known. It is plain data without a clock; the pager's lock guards it.
+// It learns from probes. A probe brings one page only, and so do the next faults of its part; which pages
+// they want is noted for a while. From their averages follows what each size would have saved and cost: a
+// fault that is saved is worth as much as several pages that are brought in vain, because a disk reads a few
+// pages in hardly more time than one, while each page in vain drives out another one.
+//
+// Memory is judged by areas of 64 MiB, because a program's arrays and its tables behave differently; an area
+// of which little is known yet is judged by what was learned last, anywhere. Where more than one page comes,
+// one fault in sixty-four is a probe, so that a change is noticed, and every second one until enough is
+// known. It is plain data without a clock; the pager's lock guards it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -25,71 +28,127 @@ class Locality {
  public:
   explicit Locality(Bringing bringing = Bringing::learned) : bringing_(bringing) {}
 
-  /// A page of this part is wanted. Returns whether all of it should come.
-  bool whole(Address part) {
-    if (bringing_ != Bringing::learned) return bringing_ == Bringing::whole;
+  /// This page is wanted. Returns the pages of its part that should come, this one among them.
+  PageMask worth(Address address) {
+    if (bringing_ == Bringing::whole) return kAllPages;
+    if (bringing_ == Bringing::quarter) return around(address, kPagesOfPart / 4);
+    if (bringing_ == Bringing::page) return page_bit(address);
     ++faults_;
-    for (Probe& probe : probes_) {
-      if (probe.part == part) {
-        if (++probe.more < kMore) return false;
-        probe.part = 0;
-        raise(part);
-        return true;
-      }
-      if (probe.part != 0 && faults_ - probe.born >= probes_.size()) {
-        lower(probe.part);
-        probe.part = 0;
-      }
-    }
-    const Area& area = area_of(part);
-    const std::uint8_t score = area.probes < kEnough ? everywhere_.score : area.score;
+    if (const PageMask noted = note(address); noted != 0) return noted;
+    const Area& area = area_of(address);
+    const Area& known = area.probes < kEnough ? everywhere_ : area;
     const unsigned every = everywhere_.probes < kEnough ? 2 : kProbeEvery;
-    if (score >= kWorth && faults_ % every != 0) return true;
-    // Whatever was in this place is forgotten by now.
-    probes_[faults_ % probes_.size()] = {part, faults_, 0};
-    return false;
-  }
-
-  /// The pages that come where the part does not come whole.
-  PageMask around(Address address) const {
-    if (bringing_ != Bringing::quarter) return page_bit(address);
-    return pages_within(part_start(address), address & ~Address{kPart / 4 - 1},
-                        (address | Address{kPart / 4 - 1}) + 1);
+    const std::size_t size = known.best_size();
+    if (size > 1 && faults_ % every != 0) return around(address, size);
+    conclude(probe_of_now());
+    probe_of_now() = {address, faults_, 0};
+    return page_bit(address);
   }
 
  private:
-  static constexpr unsigned kProbeEvery = 16;
-  static constexpr std::uint8_t kWorth = 128;  // of 255: half of the probes
-  static constexpr std::uint8_t kMore = 2;     // further pages of a part
-  static constexpr std::uint8_t kEnough = 8;   // probes
+  static constexpr unsigned kProbeEvery = 64;
+  static constexpr unsigned kSure = 7;              // more pages of a part, which is then used as a whole
+  static constexpr std::uint32_t kRemembered = 64;  // faults
+  static constexpr std::uint8_t kEnough = 8;        // probes
+  static constexpr std::array<std::size_t, 3> kSizes{4, 8, 16};
+  static constexpr unsigned kOne = 256;
+  static constexpr unsigned kPagesOfAFault = 7;  // brought in vain, that cost as much as a fault
 
-  struct Area {
-    std::uint8_t score = 160, probes = 0;
+  struct Probe {
+    Address address = 0;
+    std::uint32_t born = 0;
+    PageMask more = 0;  ///< other pages of the part that were wanted since
   };
-  Area& area_of(Address part) { return areas_[(part >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
-  void raise(Address part) {
-    for (Area* area : {&area_of(part), &everywhere_}) {
-      area->score = static_cast<std::uint8_t>(area->score + (255 - area->score + 7) / 8);
-      if (area->probes < kEnough) ++area->probes;
+  struct Area {
+    /// Of the pages wanted after a probe, those that each size would have brought, in units of 1/256. Until
+    /// something is known they are those of a part that is used as a whole.
+    std::array<std::uint16_t, kSizes.size()> wanted{kOne, 2 * kOne, 4 * kOne};
+    std::uint8_t probes = 0;
+
+    std::size_t best_size() const {
+      std::size_t best = 1;
+      unsigned most = 0;
+      for (std::size_t i = 0; i < kSizes.size(); ++i) {
+        const unsigned saved = kPagesOfAFault * wanted[i];
+        const auto cost = static_cast<unsigned>((kSizes[i] - 1) * kOne);
+        if (saved < cost + most + 1) continue;
+        most = saved - cost;
+        best = kSizes[i];
+      }
+      return best;
     }
+    void learn(const std::array<unsigned, kSizes.size()>& found) {
+      for (std::size_t i = 0; i < kSizes.size(); ++i)
+        wanted[i] = static_cast<std::uint16_t>((7 * wanted[i] + found[i] * kOne) / 8);
+      if (probes < kEnough) ++probes;
+    }
+  };
+
+  Area& area_of(Address address) { return areas_[(address >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
+  Probe& probe_of_now() { return probes_[faults_ % probes_.size()]; }
+
+  /// So many pages of a part, this one in their middle where the part's ends allow it.
+  static PageMask around(Address address, std::size_t pages) {
+    const std::size_t page = address / kPage % kPagesOfPart, before = (pages - 1) / 2;
+    const std::size_t first = std::min(page - std::min(page, before), kPagesOfPart - pages);
+    return static_cast<PageMask>(((1U << pages) - 1) << first);
   }
-  void lower(Address part) {
-    for (Area* area : {&area_of(part), &everywhere_}) {
-      area->score = static_cast<std::uint8_t>(area->score - (area->score + 7) / 8);
-      if (area->probes < kEnough) ++area->probes;
+  /// Returns what should come where the part was probed, else 0.
+  PageMask note(Address address) {
+    PageMask wanted = 0;
+    for (Probe& probe : probes_) {
+      if (faults_ - probe.born >= kRemembered) conclude(probe);
+      if (probe.address == 0 || part_start(probe.address) != part_start(address)) continue;
+      probe.more = static_cast<PageMask>(probe.more | without(page_bit(address), page_bit(probe.address)));
+      wanted = count_of(probe.more) < kSure ? page_bit(address) : kAllPages;
+      if (wanted == kAllPages) conclude(probe);
     }
+    return wanted;
+  }
+  void conclude(Probe& probe) {
+    if (probe.address == 0) return;
+    std::array<unsigned, kSizes.size()> found{};
+    for (std::size_t i = 0; i < kSizes.size(); ++i)
+      found[i] = count_of(probe.more) >= kSure
+                     ? static_cast<unsigned>(kSizes[i] - 1)
+                     : count_of(static_cast<PageMask>(probe.more & around(probe.address, kSizes[i])));
+    area_of(probe.address).learn(found);
+    everywhere_.learn(found);
+    probe = {};
   }
 
   Bringing bringing_;
   std::array<Area, 64> areas_{};
   Area everywhere_;
-  struct Probe {
-    Address part = 0;
-    std::uint32_t born = 0;
-    std::uint8_t more = 0;  // pages that were wanted since
-  };
-  std::array<Probe, 64> probes_{};  // a probe is remembered for as many faults
+  std::array<Probe, kRemembered> probes_{};
   std::uint32_t faults_ = 0;
+};
+
+/// First writes: whether pages that are fetched for reading are written before they leave. Where they usually
+/// are, they come writable and save a second fault; elsewhere they come write-protected, so that they can
+/// leave without being written to the disk. It learns from those that came write-protected, which every
+/// sixteenth fetch does anyhow.
+class FirstWrites {
+ public:
+  /// Returns whether what is about to be fetched here should come writable.
+  bool expected(Address part) { return score(part) >= kWorth && ++fetches_ % kProbeEvery != 0; }
+  /// A page that had come write-protected is written.
+  void written(Address part) {
+    score(part) = static_cast<std::uint8_t>(score(part) + (255 - score(part) + 7) / 8);
+  }
+  /// A part leaves unwritten.
+  void left_clean(Address part) {
+    score(part) = static_cast<std::uint8_t>(score(part) - (score(part) + 7) / 8);
+  }
+
+ private:
+  static constexpr unsigned kProbeEvery = 16;
+  static constexpr std::uint8_t kWorth = 128;  // of 255: half of them
+
+  std::uint8_t& score(Address part) { return scores_[(part >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
+
+  std::array<std::uint8_t, 64> scores_{};
+  std::uint32_t fetches_ = 0;
 };
 
 }  // namespace terrace::pages

@@ -49,6 +49,10 @@ class PageControl {
   virtual PagesDone fill(Address part, PageMask pages, const std::byte* data, Protection protection) = 0;
   /// Moves present pages of a part into the same places of a frame: they are missing afterwards.
   virtual PagesDone take(Address part, PageMask pages, std::byte* frame) = 0;
+  /// Moves pages of a frame back to the same places of a part, where they can be written. A page that is
+  /// present already counts as done and keeps its contents. Pages that the kernel does not move are left.
+  /// Wakes nobody.
+  virtual PagesDone put_back(Address part, PageMask pages, std::byte* frame) = 0;
   /// Lets these pages of a part be written and wakes whoever waits for them. Returns false for "again".
   virtual bool unprotect(Address part, PageMask pages) = 0;
   /// Lets every thread that waits for this part try again.

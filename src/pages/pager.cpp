@@ -109,8 +109,11 @@ PageMask Pager::waiting(const Part& part) const {
 
 void Pager::go_on_in_child() {
   at_.victims.clear();
-  resident_ = 0;
-  for (const Batch& batch : at_.batches) resident_ += batch.pages;
+  resident_ = staged_ = 0;
+  for (const Batch& batch : at_.batches) {
+    resident_ += batch.pages;
+    if (!batch.samples) staged_ += batch.pages;
+  }
   table_.each_part([&](PartId id) {
     Part& part = table_[id];
     part.previous = part.next = kNoPart;
@@ -151,7 +154,12 @@ const char* Pager::check_records() const {
     if (waiting(part) == 0) wrong = "something of a lifted part is still to be written";
     if ((waiting(part) & part.present) != 0) wrong = "a page is in the program or waits in a frame";
   });
-  for (const Batch& batch : at_.batches) resident += batch.pages;
+  std::uint64_t staged = 0;
+  for (const Batch& batch : at_.batches) {
+    resident += batch.pages;
+    if (!batch.samples) staged += batch.pages;
+  }
+  if (staged != staged_) wrong = "the count of staged pages is the sum over the batches";
   if (resident != resident_) wrong = "the count of resident pages is the sum over the parts";
   return wrong != nullptr ? wrong : "";
 }

@@ -64,7 +64,8 @@ struct Fetch {
   std::uint32_t count = 0;
   Slot slot = kNoSlot;  ///< the first part's
   PageMask pages = 0;   ///< the first part's; the others are whole
-  bool by_write = false;
+  PageMask written =
+      0;  ///< pages that come writable: the one that a thread waits to write, or all of all parts
   bool wanted_is_filled = false;  ///< the first part has been settled
   bool swept = false;             ///< it goes on where several others ended
   bool ahead = false;             ///< nobody waits for it: its first part stays out until somebody does
@@ -88,6 +89,7 @@ struct Batch {
   std::uint16_t number = 0;
   std::uint16_t count = 0;
   std::uint32_t pages = 0;  ///< pages that its frames hold
+  bool leaving = false;     ///< its frames are looked at or written: what comes back is copied
   bool samples = false;  ///< they are taken out only to see whether somebody wants them: whole or not at all
   std::array<PartId, kPartsOfChunk> owner{};
   std::array<PageMask, kPartsOfChunk> mask{};     ///< pages that were lifted; after plan: those to be written
@@ -198,6 +200,10 @@ class Pager {
   void plan(Batch& batch);
   /// Concludes frame `i`.
   Step written(Batch& batch, std::size_t i);
+  /// From here on the caller reads the frames without the lock.
+  static void begin_leaving(Batch& batch) { batch.leaving = true; }
+  /// What was taken out as a sample leaves after all.
+  void evict_samples(Batch& batch);
   /// The frames' memory was given back.
   void released(Batch& batch);
 
@@ -223,6 +229,8 @@ class Pager {
   void set_cornered(bool cornered) { cornered_ = cornered; }
   bool cornered() const { return cornered_; }
   std::uint64_t resident() const { return resident_; }
+  /// Pages of them that are on their way out.
+  std::uint64_t staged() const { return staged_; }
   std::uint64_t limit() const { return limit_; }
   const PagerCounts& counts() const { return counts_; }
   const Loss& loss() const { return loss_; }
@@ -233,6 +241,7 @@ class Pager {
  private:
   Step fault_missing(PartId id, const Event& event, Fetch& fetch);
   Step fault_lifted(PartId id, const Event& event, Fetch& fetch);
+  Step move_back(PartId id, PageMask& pages, Arrival::Why why);
   Step bring_back(PartId id, PageMask pages, Arrival::Why why);
   Step bring_all_back(PartId id, Arrival::Why why);
   Step fill_zeros(PartId id, const Event& event);
@@ -242,7 +251,7 @@ class Pager {
   Step make_do_with_less();
   bool can_read_ahead(PartId id, Slot slot) const;
   Step lose(Fetch& fetch, int cause);
-  void settle_fetched(PartId id, PageMask filled, bool writable, Arrival::Why why);
+  void settle_fetched(PartId id, PageMask filled, PageMask writable, Arrival::Why why);
 
   void drop(Address start, Address end);
   void drop_pages(PartId id, PageMask pages);
@@ -280,12 +289,13 @@ class Pager {
 
   Parts at_;
   PartTable& table_;
-  std::uint64_t limit_, resident_ = 0;
+  std::uint64_t limit_, resident_ = 0, staged_ = 0;
   std::uint64_t ceiling_ = ~std::uint64_t{0};  // of the limit, since the system refused memory
   bool crowded_ = false, cornered_ = false;
   static constexpr std::uint32_t kSweep = 8;  // parts at once: a row of at least four faults
   Streams reads_, first_touches_{16}, first_writes_{8};
   Locality fetched_locality_, touched_locality_, rescued_locality_, opened_locality_;
+  FirstWrites written_;
   PartId demotion_hand_ = kNoPart;  // where the last one was found
   PagerCounts counts_;
   Loss loss_;

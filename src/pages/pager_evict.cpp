@@ -56,6 +56,7 @@ Pager::Step Pager::lift(Batch& batch, PartId id) {
   batch.joined[i] = false;
   batch.cause[i] = 0;
   batch.pages += count_of(done.pages);
+  if (!batch.samples) staged_ += count_of(done.pages);
   remove_resident(id, done.pages);
   resident_ += count_of(done.pages);
   part.frame = static_cast<std::uint16_t>(batch.number * kPartsOfChunk + i);
@@ -89,6 +90,7 @@ void Pager::leave_unwritten(Batch& batch, std::size_t i) {
   Part& part = table_[batch.owner[i]];
   const PageMask pages = batch.waiting[i];
   (batch.zero[i] ? counts_.evicted_zero : counts_.evicted_clean) += count_of(pages);
+  if (!batch.zero[i]) written_.left_clean(table_.address(batch.owner[i]));
   detach_frame(part);
   if (batch.zero[i]) part.stored = without(part.stored, pages);
   if (part.empty()) free_slot(part);
@@ -209,9 +211,15 @@ void Pager::demoted(const Demotion& demotion, int cause) {
   at_.control.wake(table_.address(demotion.part));
 }
 
+void Pager::evict_samples(Batch& batch) {
+  batch.samples = false;
+  staged_ += batch.pages;
+}
+
 void Pager::released(Batch& batch) {
   resident_ -= batch.pages;
-  batch.samples = false;
+  if (!batch.samples) staged_ -= batch.pages;
+  batch.samples = batch.leaving = false;
   batch.pages = 0;
   batch.count = 0;
 }

@@ -35,8 +35,10 @@ Pager::Step Pager::fault(const Event& event, Fetch& fetch) {
 /// each other. They then count as written.
 Pager::Step Pager::open_for_writing(PartId id, Address address) {
   const Address start = table_.address(id);
-  const bool whole = first_writes_.follows(start) || opened_locality_.whole(start);
-  const auto wanted = static_cast<PageMask>(table_[id].present & (whole ? kAllPages : page_bit(address)));
+  const PageMask worth = opened_locality_.worth(address);
+  const bool whole = worth == kAllPages || first_writes_.follows(start);
+  const auto wanted = static_cast<PageMask>(table_[id].present & (whole ? kAllPages : worth));
+  written_.written(start);
   const std::uint32_t window = whole ? first_writes_.window(start) : 1;
   std::uint32_t opened = 0;
   do {
@@ -62,13 +64,10 @@ Pager::Step Pager::fault_missing(PartId id, const Event& event, Fetch& fetch) {
   const Address start = table_.address(id);
   // Pages that join a slot cannot leave while a forked child may read it: then the whole part comes.
   if (!has_room(is_held(part) ? count_of(absent) : 1)) return Step::full;
-  const bool whole = is_held(part) || reads_.follows(start) || fetched_locality_.whole(start);
-  const auto around = static_cast<PageMask>(fetched_locality_.around(event.address) & absent);
-  PageMask pages = page_bit(event.address);
-  for (const PageMask more : {around, whole ? absent : around}) {
-    if (has_room(count_of(more))) pages = more;
-  }
-  begin_fetch(id, pages, event, fetch);
+  const PageMask worth = fetched_locality_.worth(event.address);
+  const bool whole = is_held(part) || reads_.follows(start);
+  const auto pages = static_cast<PageMask>((whole ? kAllPages : worth) & absent);
+  begin_fetch(id, has_room(count_of(pages)) ? pages : page_bit(event.address), event, fetch);
   ++counts_.faults;
   ++counts_.fetch_faults;
   return Step::fetch;
@@ -104,11 +103,12 @@ Pager::Step Pager::fill_zeros(PartId id, const Event& event) {
   // A part whose pages are touched together comes whole, and more of them where touches follow each other.
   if (!has_room(1)) return Step::full;
   const bool untouched = part.empty();
-  const bool whole_part = first_touches_.follows(start) || touched_locality_.whole(start);
+  const PageMask worth = touched_locality_.worth(event.address);
+  const bool whole_part = worth == kAllPages || first_touches_.follows(start);
   const PageMask zeros =
       without(kAllPages, static_cast<PageMask>(part.present | part.stored | waiting(part)));
-  const bool fits = has_room(count_of(zeros));
-  const auto pages = static_cast<PageMask>(page_bit(event.address) | (whole_part && fits ? zeros : 0));
+  const auto more = static_cast<PageMask>(whole_part ? zeros : worth & zeros);
+  const auto pages = static_cast<PageMask>(page_bit(event.address) | (has_room(count_of(more)) ? more : 0));
   Step step = fill_part_with_zeros(id, pages);
   if (step == Step::again || (step == Step::full && (part.present & page_bit(event.address)) == 0))
     return step;
@@ -144,8 +144,7 @@ Pager::Step Pager::fault_lifted(PartId id, const Event& event, Fetch& fetch) {
   const std::size_t i = frame_of(part);
   const PageMask page = page_bit(event.address);
   if ((batch.waiting[i] & page) != 0) {
-    const bool whole = batch.samples || rescued_locality_.whole(table_.address(id));
-    const PageMask wanted = whole ? kAllPages : rescued_locality_.around(event.address);
+    const PageMask wanted = batch.samples ? kAllPages : rescued_locality_.worth(event.address);
     const auto pages = static_cast<PageMask>(batch.waiting[i] & wanted);
     if (const Step step = bring_back(id, pages, Arrival::Why::rescued); step != Step::done) return step;
     ++counts_.rescues;
@@ -164,8 +163,34 @@ Pager::Step Pager::fault_lifted(PartId id, const Event& event, Fetch& fetch) {
   return Step::done;
 }
 
-// The frame keeps the bytes, because a disk may be reading them; with the last page it has no owner any more.
+/// Moves pages back where nobody reads the frame: they take no memory twice, and count as written, because a
+/// moved page cannot be write-protected before others write it. Returns `again` or `done`.
+Pager::Step Pager::move_back(PartId id, PageMask& pages, Arrival::Why why) {
+  Part& part = table_[id];
+  Batch& batch = batch_of(part);
+  const std::size_t i = frame_of(part);
+  // A sample is to change nothing: what was clean stays so.
+  const auto wanted = static_cast<PageMask>(batch.samples ? pages & batch.dirty[i] : pages);
+  const PagesDone done =
+      batch.leaving ? PagesDone{} : at_.control.put_back(table_.address(id), wanted, batch.frame(i));
+  const PageMask back = without(done.pages, done.existed);
+  batch.pages -= count_of(back);
+  resident_ -= count_of(back);
+  if (!batch.samples) staged_ -= count_of(back);
+  batch.mask[i] = without(batch.mask[i], back);
+  batch.waiting[i] = without(batch.waiting[i], done.pages);
+  if (batch.waiting[i] == 0) detach_frame(part);
+  part.dirty = static_cast<PageMask>(part.dirty | done.pages);
+  add_resident(id, done.pages, why);
+  pages = without(pages, done.pages);
+  return done.again ? Step::again : Step::done;
+}
+
+// A frame that is being written keeps its bytes, because a disk may be reading them; with the last page it
+// has no owner any more.
 Pager::Step Pager::bring_back(PartId id, PageMask pages, Arrival::Why why) {
+  if (move_back(id, pages, why) == Step::again) return Step::again;
+  if (pages == 0) return at_.control.wake(table_.address(id)), Step::done;
   Part& part = table_[id];
   Batch& batch = batch_of(part);
   const std::size_t i = frame_of(part);
@@ -204,7 +229,9 @@ void Pager::begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fe
   fetch = Fetch{};
   fetch.slot = table_[id].slot;
   fetch.pages = pages;
-  fetch.by_write = event.by_write;
+  fetch.written = written_.expected(start) ? kAllPages
+                  : event.by_write         ? page_bit(event.address)
+                                           : PageMask{0};
   std::uint32_t window = reads_.window(start);
   const std::uint32_t asked = window;
   fetch.swept = asked >= kSweep;
@@ -240,12 +267,12 @@ void Pager::forget(Fetch& fetch) {
   }
 }
 
-void Pager::settle_fetched(PartId id, PageMask filled, bool writable, Arrival::Why why) {
+void Pager::settle_fetched(PartId id, PageMask filled, PageMask writable, Arrival::Why why) {
   Part& part = table_[id];
   part.state = PartState::idle;
   counts_.fetched += count_of(without(filled, part.present));
   add_resident(id, filled, why);
-  if (writable) part.dirty = static_cast<PageMask>(part.dirty | filled);
+  part.dirty = static_cast<PageMask>(part.dirty | (filled & writable));
   if (part.empty()) free_slot(part);
   at_.control.wake(table_.address(id));
 }
@@ -273,10 +300,16 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
         static_cast<PageMask>((i == 0 ? fetch.pages : kAllPages) & without(part.stored, part.present));
     // Compressed memory gives a page up when it has been unpacked: twice in memory it would be of no use.
     Store& store = *at_.stores[tier_of(fetch.slot)];
-    const bool writable = store.is_memory() || (i == 0 && fetch.by_write);
-    const PagesDone done = at_.control.fill(table_.address(id), pages, data + i * kPart,
-                                            writable ? Protection::writable : Protection::read_only);
-    if (done.again) return Step::again;
+    const PageMask writable = store.is_memory() || fetch.written == kAllPages ? kAllPages
+                              : i == 0                                        ? fetch.written
+                                                                              : PageMask{0};
+    PagesDone done =
+        at_.control.fill(table_.address(id), pages & writable, data + i * kPart, Protection::writable);
+    const PagesDone rest = at_.control.fill(table_.address(id), without(pages, writable), data + i * kPart,
+                                            Protection::read_only);
+    done.pages = static_cast<PageMask>(done.pages | rest.pages);
+    done.no_memory |= rest.no_memory;
+    if (done.again || rest.again) return Step::again;
     if (store.is_memory()) forget_pages(id, done.pages);
     settle_fetched(id, done.pages, writable, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
     if (done.no_memory) make_do_with_less();
@@ -299,7 +332,7 @@ Pager::Step Pager::lose(Fetch& fetch, int cause) {
   }
   const PartId id = fetch.parts[0];
   Part& part = table_[id];
-  const auto pages = static_cast<PageMask>(fetch.pages & part.stored);
+  const auto pages = static_cast<PageMask>(fetch.pages & without(part.stored, part.present));
   if (loss_.cause == 0) {
     const std::uint64_t offset = std::uint64_t{index_of(fetch.slot)} * kPart;
     loss_ = {cause, tier_of(fetch.slot), offset, table_.address(id)};

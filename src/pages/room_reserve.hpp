@@ -29,7 +29,7 @@ class RoomReserve {
   }
 
  private:
-  static constexpr std::uint64_t kTicks = 4;  // that an eviction may take
+  static constexpr std::uint64_t kTicks = 1;  // that an eviction may take
 
   std::uint64_t least_, most_, pages_, came_ = 0;
 };

@@ -14,7 +14,8 @@ namespace terrace::pages {
 /// The environment variable that tells a started process what to do, as `key=value` pairs set off by
 /// semicolons: fast, slow (a folder; the fastest first) and room (bytes of it) for each slower tier, policy,
 /// packed (percent of `fast` for compressed pages), overhead (percent), interval (seconds), encrypt (1 or 0),
-/// record (a file), board (a file that holds the RunBoard).
+/// record (a file), board (a file that holds the RunBoard), group (the folder of a control group whose limit
+/// is the run's).
 inline constexpr char kRunVariable[] = "TERRACE_RUN";
 
 struct RunRow {

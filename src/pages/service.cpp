@@ -64,13 +64,13 @@ Result<void> Service::prepare() {
     store_views_.push_back(store.get());
     slot_views_.push_back(slots_.back().get());
   }
-  // A sixteenth at most is kept free for faults, another one waits in staging for its second chance. Where
-  // parts of few pages leave, that takes more batches: there are enough for parts of one page.
+  // A sixteenth at most is kept free for faults. A quarter waits in staging for its second chance
+  // (waiting_pages); where parts of few pages leave, that takes more batches: there are enough for parts of
+  // two pages.
   parts_of_batch_ = std::clamp<std::size_t>(limit_parts / 64, 1, kPartsOfChunk);
-  waiting_pages_ = std::max(limit_parts / 16, parts_of_batch_) * kPagesOfPart;
-  const std::size_t least = std::max<std::size_t>({limit_parts / 64, parts_of_batch_, 2}) * kPagesOfPart;
-  reserve_ = {least, std::max(waiting_pages_, least)};
-  const std::size_t batch_count = std::min<std::size_t>(limit_parts / parts_of_batch_, kMostBatches) + 4;
+  const std::size_t least = std::max<std::size_t>(limit_parts / 128, 2) * kPagesOfPart;
+  reserve_ = {least, std::max(limit_parts / 16 * kPagesOfPart, least)};
+  const std::size_t batch_count = std::min<std::size_t>(2 * limit_parts / parts_of_batch_, kMostBatches) + 4;
   staging_ = std::make_unique<Reserved<std::byte>>(batch_count * kChunk, "frames");
   if (const int cause =
           userfault_.manage_staging(reinterpret_cast<Address>(staging_->data()), batch_count * kChunk))
@@ -242,8 +242,7 @@ void Service::each_descriptor(const std::function<void(int)>& visit) const {
 
 void Service::set_limit(std::size_t bytes) {
   // What waits in staging is resident, too: below this everything could be there, and faults wait for ever.
-  const std::size_t staged = waiting_pages_ / kPagesOfPart + 2 * parts_of_batch_;
-  const std::size_t least = kLeastParts + reserve_.most() / kPagesOfPart + staged;
+  const std::size_t least = kLeastParts + 2 * (reserve_.most() / kPagesOfPart + parts_of_batch_);
   const std::lock_guard lock(mutex_);
   pager_->set_limit(std::max(bytes / kPart, least) * kPagesOfPart);
 }

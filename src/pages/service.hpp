@@ -181,6 +181,7 @@ class Service {
   void read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mutex>& lock);
   Pager::Step fill_in(Fetch& fetch, const std::byte* data, int cause, std::unique_lock<std::mutex>& lock);
   void promote(Thread& me, std::unique_lock<std::mutex>& lock);
+  PageMask read_for(const Fetch& fetch) const;
   int read(const Fetch& fetch, std::byte* to);
   void tell_loss(const Fetch& fetch, int cause);
   void delay(Pending fault, Pager::Step step);
@@ -202,6 +203,7 @@ class Service {
   void evict();
   bool tick(std::unique_lock<std::mutex>& lock);
   bool needs_room() const;
+  std::uint64_t waiting_pages() const;
   bool fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock);
   void empty_oldest(std::unique_lock<std::mutex>& lock);
   bool settle(Batch& batch, std::unique_lock<std::mutex>& lock);
@@ -246,9 +248,8 @@ class Service {
   std::unique_ptr<Reserved<std::byte>> demotion_buffer_;  // where there is more than one slower tier
   std::unique_ptr<AccessLog> log_;
   std::unique_ptr<Pager> pager_;
-  std::size_t parts_of_batch_ = kPartsOfChunk, waiting_pages_ = 0;
+  std::size_t parts_of_batch_ = kPartsOfChunk;
   RoomReserve reserve_{0, 0};
-  std::size_t staged_pages_ = 0;  // in the batches of lifted_
 
   std::mutex mutex_;  // guards all below, the pager, the table, the slots and the batches
   std::condition_variable idle_, room_, quiet_;

@@ -27,6 +27,13 @@ bool Service::needs_room() const {
   return !paused_ && !pager_->cornered() && pager_->resident() + reserve_.pages() > pager_->limit();
 }
 
+/// What leaves waits in staging first, for as long as a quarter of fast memory takes to be replaced: whoever
+/// is used at all is touched meanwhile and stays (a second chance, in place of the access bits that we cannot
+/// see).
+std::uint64_t Service::waiting_pages() const {
+  return std::max<std::uint64_t>(pager_->limit() / 4, parts_of_batch_ * kPagesOfPart);
+}
+
 void Service::room_was_made() {
   if (!delayed_.empty()) kick();
 }
@@ -67,14 +74,13 @@ void Service::evict() {
     if (stopping_ || !needs_room()) continue;
     evicting_ = true;
     bool filled = false;
-    if (!free_.empty() && staged_pages_ <= waiting_pages_) {
+    if (!free_.empty() && pager_->staged() <= waiting_pages()) {
       const std::uint16_t number = free_.front();
       free_.pop_front();
       filled = fill_batch(batches_[number], lock);
       (batches_[number].count > 0 ? lifted_ : free_).push_back(number);
-      staged_pages_ += batches_[number].pages;
     }
-    if (!lifted_.empty() && (staged_pages_ > waiting_pages_ || !filled)) {
+    if (!lifted_.empty() && (pager_->staged() > waiting_pages() || !filled)) {
       empty_oldest(lock);
     } else if (lifted_.empty() && !filled && !held_up_) {
       nothing_can_leave();
@@ -165,7 +171,6 @@ void Service::empty_oldest(std::unique_lock<std::mutex>& lock) {
     pages += batches_[end++].pages;
     lifted_.pop_front();
   } while (!lifted_.empty() && lifted_.front() == end && pages + batches_[end].pages <= kChunk / kPage);
-  staged_pages_ -= pages;
   bool refused = false;
   for (std::uint16_t i = first; i < end; ++i) refused |= settle(batches_[i], lock);
   lock.unlock();
@@ -182,6 +187,7 @@ void Service::empty_oldest(std::unique_lock<std::mutex>& lock) {
 
 /// Writes what has to be written. Returns whether a slower tier refused some of it.
 bool Service::settle(Batch& batch, std::unique_lock<std::mutex>& lock) {
+  Pager::begin_leaving(batch);
   lock.unlock();
   for (std::size_t i = 0; i < batch.count; ++i)
     batch.zero[i] = batch.mask[i] == kAllPages && is_zero(batch.frame(i), kPart);

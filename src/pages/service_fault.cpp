@@ -228,7 +228,8 @@ void Service::read_and_fill(Thread& me, Fetch& fetch, std::unique_lock<std::mute
 /// Gives the program what a read brought.
 Pager::Step Service::fill_in(Fetch& fetch, const std::byte* data, int cause,
                              std::unique_lock<std::mutex>& lock) {
-  const std::uint64_t bytes = fetch.pages == kAllPages ? fetch.count * kPart : count_of(fetch.pages) * kPage;
+  const std::uint64_t bytes =
+      fetch.pages == kAllPages ? fetch.count * kPart : count_of(read_for(fetch)) * kPage;
   const bool unpacked = store_of(fetch.slot).is_memory();
   (unpacked ? totals_.unpacked_bytes : totals_.read_bytes) += bytes;
   totals_.unpacked_faults += unpacked;
@@ -247,12 +248,17 @@ void Service::promote(Thread& me, std::unique_lock<std::mutex>& lock) {
   promoting_ = false;
 }
 
+/// One request with pages in its middle that nobody needs takes a disk less than two without them.
+PageMask Service::read_for(const Fetch& fetch) const {
+  return store_of(fetch.slot).is_memory() ? fetch.pages : span_of(fetch.pages);
+}
+
 int Service::read(const Fetch& fetch, std::byte* to) {
   Store& store = store_of(fetch.slot);
   const std::uint64_t place = std::uint64_t{index_of(fetch.slot)} * kPart;
   if (fetch.pages == kAllPages) return store.read(place, to, fetch.count * kPart);
   int cause = 0;
-  each_run(fetch.pages, [&](std::size_t first, std::size_t count) {
+  each_run(read_for(fetch), [&](std::size_t first, std::size_t count) {
     cause = store.read(place + first * kPage, to + first * kPage, count * kPage);
     return cause == 0;
   });

@@ -24,11 +24,11 @@ constexpr std::uint64_t tag_of(std::uint16_t flight, std::size_t bytes) { return
 constexpr std::uint16_t flight_of(std::uint64_t tag) { return static_cast<std::uint16_t>(tag); }
 constexpr std::int64_t bytes_of(std::uint64_t tag) { return static_cast<std::int64_t>(tag >> 16); }
 
-/// Calls `visit(at, bytes)` for each run of pages that a fetch brings, `at` from the first part's start.
+/// Calls `visit(at, bytes)` for each run of pages that a fetch reads, `at` from the first part's start.
 template <class Visit>
-void each_stretch_of(const Fetch& fetch, Visit visit) {
-  if (fetch.pages == kAllPages) return visit(std::size_t{0}, fetch.count * kPart);
-  each_run(fetch.pages, [&](std::size_t first, std::size_t count) {
+void each_stretch_of(const Fetch& fetch, PageMask pages, Visit visit) {
+  if (pages == kAllPages) return visit(std::size_t{0}, fetch.count * kPart);
+  each_run(pages, [&](std::size_t first, std::size_t count) {
     visit(first * kPage, count * kPage);
     return true;
   });
@@ -151,7 +151,7 @@ void Service::start_reads(std::uint16_t number) {
   flight.failed = false;
   const Store& store = store_of(flight.fetch.slot);
   const std::uint64_t place = std::uint64_t{index_of(flight.fetch.slot)} * kPart;
-  each_stretch_of(flight.fetch, [&](std::size_t at, std::size_t bytes) {
+  each_stretch_of(flight.fetch, read_for(flight.fetch), [&](std::size_t at, std::size_t bytes) {
     for (const std::size_t end = at + bytes; at < end; at += kPiece) {
       const std::size_t piece = std::min(kPiece, end - at);
       ring_->add(store.descriptor(), place + at, flight.buffer->data() + at, piece, tag_of(number, piece));
@@ -182,7 +182,7 @@ void Service::arrive(std::uint16_t number, std::unique_lock<std::mutex>& lock) {
     cause = read(fetch, data);
   } else {
     const std::uint64_t place = std::uint64_t{index_of(fetch.slot)} * kPart;
-    each_stretch_of(fetch,
+    each_stretch_of(fetch, read_for(fetch),
                     [&](std::size_t at, std::size_t bytes) { store.decode(place + at, data + at, bytes); });
   }
   lock_soon(lock);

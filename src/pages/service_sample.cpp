@@ -201,8 +201,7 @@ void Service::release_samples(std::unique_lock<std::mutex>& lock) {
                     [](PartId owner) { return owner == kNoPart; }))
       return false;
     // The system had no memory for what was to go back.
-    batch.samples = false;
-    staged_pages_ += batch.pages;
+    pager_->evict_samples(batch);
     lifted_.push_back(number);
     return true;
   });

@@ -218,6 +218,18 @@ PagesDone Userfault::take(Address part, PageMask pages, std::byte* frame) {
   });
 }
 
+PagesDone Userfault::put_back(Address part, PageMask pages, std::byte* frame) {
+  if (!features_.moves) return {};
+  constexpr std::uint64_t kDontWake = 1;  // UFFDIO_MOVE_MODE_DONTWAKE
+  return by_runs(pages, [&](std::size_t first, std::size_t count, std::int64_t& done) {
+    MoveRequest request{part + first * kPage, reinterpret_cast<std::uint64_t>(frame) + first * kPage,
+                        count * kPage, kDontWake, 0};
+    const int cause = ioctl(descriptor_, kMove, &request) == 0 ? 0 : errno;
+    done = request.moved;
+    return cause;
+  });
+}
+
 PagesDone Userfault::take_by_copying(Address part, PageMask pages, std::byte* frame) {
   PagesDone result;
   if (protect(part, kPart, Protection::read_only) != 0) return result;

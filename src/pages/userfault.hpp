@@ -48,6 +48,7 @@ class Userfault final : public PageControl {
 
   PagesDone fill(Address part, PageMask pages, const std::byte* data, Protection protection) override;
   PagesDone take(Address part, PageMask pages, std::byte* frame) override;
+  PagesDone put_back(Address part, PageMask pages, std::byte* frame) override;
   bool unprotect(Address part, PageMask pages) override;
   void wake(Address part) override;
   void poison(Address part, PageMask pages) override;

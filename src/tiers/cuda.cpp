@@ -238,7 +238,8 @@ class CudaQueue final : public DeviceQueue {
   }
   void begin_bundle() override {
     const Current current(device_);
-    const bool known = driver().StreamBeginCapture != nullptr && driver().GraphInstantiateWithFlags != nullptr;
+    const bool known =
+        driver().StreamBeginCapture != nullptr && driver().GraphInstantiateWithFlags != nullptr;
     // Other threads go on as before.
     device_.require(known ? driver().StreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED)
                           : CUDA_ERROR_NOT_SUPPORTED,

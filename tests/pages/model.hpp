@@ -144,6 +144,23 @@ class World final : public PageControl, public Store {
     }
     return {static_cast<PageMask>(pages & ~absent), false, false, 0, absent};
   }
+  PagesDone put_back(Address, PageMask pages, std::byte* frame) override {
+    if (change_pending()) return {0, true};
+    PageMask existed = 0;
+    for (std::size_t i = 0; i < 2; ++i) {
+      if (!(pages >> i & 1)) continue;
+      if (present_[i]) {
+        existed = static_cast<PageMask>(existed | 1U << i);
+        continue;
+      }
+      if (evicting_ > Evicting::lifted) fail("a frame is read by the disk, and its page is moved away");
+      present_[i] = true;
+      content_[i] = value(frame, i);
+      protected_[i] = false;
+      frame[i * kPage] = static_cast<std::byte>(kForgotten);
+    }
+    return {pages, false, false, existed};
+  }
   bool unprotect(Address, PageMask pages) override {
     if (change_pending()) return false;
     for (std::size_t i = 0; i < 2; ++i) {
@@ -299,6 +316,7 @@ class World final : public PageControl, public Store {
         return lift();
       case Action::plan:
         if (evicting_ != Evicting::lifted) return false;
+        Pager::begin_leaving(batch_);
         pager_.plan(batch_);
         evicting_ = Evicting::planned;
         return true;

@@ -21,7 +21,7 @@ namespace terrace::pages {
 namespace {
 
 constexpr unsigned kTicksBeforeAWord = 40;
-constexpr unsigned kTicksBetweenShares = 16;
+constexpr unsigned kTicksBetweenShares = 4;
 
 }  // namespace
 
@@ -49,6 +49,7 @@ Settings read_settings(std::string_view text) {
     if (key == "encrypt") settings.encrypt = value == "1";
     if (key == "record") settings.record = value;
     if (key == "board") settings.board = value;
+    if (key == "group") settings.group = value;
   }
   return settings;
 }
@@ -152,7 +153,9 @@ void look_for_children(Library& me) {
 /// All processes of a run share what it was given. Each may use what the others do not, and no less than an
 /// equal share of it: so nobody starves, and together they use too much only while one makes room for
 /// another.
-std::uint64_t my_allowance(Library& me) {
+///
+/// A control group may have less left than that: what it has is shared, too.
+std::uint64_t my_allowance(Library& me, std::uint64_t in_use) {
   if (me.board == nullptr || me.row == nullptr) return me.settings.fast;
   if (++me.ticks % kTicksBetweenShares != 1) return me.allowance;
   const auto mine = me.row->process;
@@ -168,6 +171,11 @@ std::uint64_t my_allowance(Library& me) {
   }
   const std::uint64_t fast = me.settings.fast;
   me.allowance = std::max(fast > others ? fast - others : 0, fast / processes);
+  if (const auto left = me.group->left()) {
+    const std::int64_t most =
+        static_cast<std::int64_t>(in_use) + *left / static_cast<std::int64_t>(processes);
+    me.allowance = std::min(me.allowance, static_cast<std::uint64_t>(std::max<std::int64_t>(most, 0)));
+  }
   return me.allowance;
 }
 
@@ -186,7 +194,7 @@ bool tick(Library& me) {
   const ServiceStatistics now = me.service->statistics();
   const std::uint64_t whole = me.layout->in_use(), managed = now.resident_pages * kPage;
   const std::uint64_t unmanaged = whole > managed ? whole - managed : 0;
-  const std::uint64_t fast = my_allowance(me);
+  const std::uint64_t fast = my_allowance(me, whole);
   me.service->set_limit(fast > unmanaged ? fast - unmanaged : 0);
   me.service->set_room_of_memory_stores(
       static_cast<std::size_t>(static_cast<double>(fast) * me.settings.packed / 100));

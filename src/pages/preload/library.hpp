@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "pages/preload/group_room.hpp"
+#include "pages/preload/growth.hpp"
 #include "pages/preload/layout.hpp"
 #include "pages/run_board.hpp"
 #include "pages/service.hpp"
@@ -23,7 +25,7 @@ struct SlowSetting {
 struct Settings {
   std::size_t fast = 0;
   std::vector<SlowSetting> slow;
-  std::string policy = "keeper", board, record;
+  std::string policy = "keeper", board, record, group;
   double overhead = 5, interval = 1;
   double packed = 0;  ///< the share of the memory in which pages may be kept compressed, in percent
   bool encrypt = false;
@@ -35,6 +37,9 @@ struct Library {
   Settings settings;
   std::unique_ptr<Service> service;
   std::optional<Layout> layout;
+  std::optional<GroupRoom> group;
+  Growth growth;
+  bool reads_headers = false;  ///< blocks of malloc have the headers that `growth` reads
   RunBoard* board = nullptr;
   RunRow* row = nullptr;
   static constexpr std::size_t kMostChildren = 256;

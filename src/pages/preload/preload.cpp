@@ -41,6 +41,7 @@ std::atomic<bool> serves_own_memory{false};  // calloc() while a forked child st
 void mark_all(const Library& me, bool mine) {
   me.service->each_descriptor([&](int descriptor) { mark(descriptor, mine); });
   me.layout->each_descriptor([&](int descriptor) { mark(descriptor, mine); });
+  me.group->each_descriptor([&](int descriptor) { mark(descriptor, mine); });
 }
 
 // ---- forks
@@ -118,6 +119,7 @@ void after_fork_in_child() {
     say("a forked process cannot be given its memory: " + reopened.error().message);
     _exit(1);
   }
+  me->growth.start();
   me->layout->register_all(*me->service);
   try {
     me->service->restart_in_child();
@@ -168,6 +170,12 @@ Result<void> start_library(const char* text) {
   open_board(*me);
   take_row(*me);
   me->layout.emplace();
+  me->group.emplace(settings.group);
+  if (!settings.group.empty() && !me->group->is_known()) {
+    // Then nobody says what page tables, stacks and the command take of it.
+    const std::size_t beside = settings.fast / 32 + (4U << 20);
+    me->settings.fast -= std::min(settings.fast / 2, beside);
+  }
   ServiceOptions options;
   options.fast_bytes = settings.fast;
   options.most_bytes = kMostManaged;
@@ -187,6 +195,10 @@ Result<void> start_library(const char* text) {
   me->service = *std::move(service);
   mark_all(*me, true);
   prepare_malloc();
+  me->reads_headers = malloc_is_of_the_c_library();
+  me->growth.start();
+  // What is in use already is found, and taken off the allowance, before the program asks for more.
+  tick(*me);
   library = me;
   return {};
 }
@@ -230,12 +242,39 @@ void* map(void* address, std::size_t bytes, int rights, int flags, int file, off
   return reinterpret_cast<void*>(result);
 }
 
-/// calloc() as it would be without us.
-void* plain_calloc(std::size_t count, std::size_t bytes) {
-  using Calloc = void* (*)(std::size_t, std::size_t);
-  static std::atomic<Calloc> next{nullptr};
-  if (next == nullptr) next = reinterpret_cast<Calloc>(dlsym(RTLD_NEXT, "calloc"));
-  return next.load()(count, bytes);
+/// A function of malloc's family as it would be without us. A program may call it before anything has
+/// started.
+template <class Function>
+class Plain {
+ public:
+  explicit constexpr Plain(const char* name) : name_(name) {}
+  template <class... Arguments>
+  auto operator()(Arguments... arguments) {
+    if (next_ == nullptr) next_ = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
+    return next_.load()(arguments...);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function*> next_{nullptr};
+};
+
+constinit Plain<void*(std::size_t)> plain_malloc("malloc");
+constinit Plain<void*(std::size_t, std::size_t)> plain_calloc("calloc");
+constinit Plain<void*(void*, std::size_t)> plain_realloc("realloc");
+constinit Plain<void*(std::size_t, std::size_t)> plain_memalign("memalign");
+constinit Plain<void*(std::size_t, std::size_t)> plain_aligned_alloc("aligned_alloc");
+constinit Plain<int(void**, std::size_t, std::size_t)> plain_posix_memalign("posix_memalign");
+constinit Plain<void*(std::size_t)> plain_valloc("valloc");
+
+/// The program is about to get this block.
+void* grown(void* block) {
+  Library* const me = library.load(std::memory_order_relaxed);
+  if (block == nullptr || me == nullptr || !me->reads_headers) return block;
+  const int before = errno;
+  me->growth.block(*me->service, block);
+  errno = before;
+  return block;
 }
 
 using Register = int (*)(void (*)(), void (*)(), void (*)(), void*);
@@ -275,10 +314,32 @@ int madvise(void* address, std::size_t bytes, int advice) noexcept {
   return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
 }
 
+void* malloc(std::size_t bytes) { return terrace::pages::grown(terrace::pages::plain_malloc(bytes)); }
+
+void* realloc(void* block, std::size_t bytes) {
+  return terrace::pages::grown(terrace::pages::plain_realloc(block, bytes));
+}
+
+void* memalign(std::size_t alignment, std::size_t bytes) {
+  return terrace::pages::grown(terrace::pages::plain_memalign(alignment, bytes));
+}
+
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  return terrace::pages::grown(terrace::pages::plain_aligned_alloc(alignment, bytes));
+}
+
+void* valloc(std::size_t bytes) { return terrace::pages::grown(terrace::pages::plain_valloc(bytes)); }
+
+int posix_memalign(void** block, std::size_t alignment, std::size_t bytes) {
+  const int cause = terrace::pages::plain_posix_memalign(block, alignment, bytes);
+  if (cause == 0) terrace::pages::grown(*block);
+  return cause;
+}
+
 /// Threads of a forked child that serve its faults are started while nobody serves them yet.
 void* calloc(std::size_t count, std::size_t bytes) {
   if (!terrace::pages::serves_own_memory.load(std::memory_order_relaxed))
-    return terrace::pages::plain_calloc(count, bytes);
+    return terrace::pages::grown(terrace::pages::plain_calloc(count, bytes));
   void* const memory = ::operator new(count* bytes);
   return std::memset(memory, 0, count * bytes);
 }
