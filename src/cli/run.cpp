@@ -69,7 +69,7 @@ Bytes fast_memory(const std::string& text) {
 /// while they run (preload/group_room.hpp).
 Bytes within_control_group(Bytes fast, const MemoryLimit& limit, bool quiet) {
   if (limit.source == "MemAvailable") return fast;
-  const std::uint64_t left = limit.available.count, beside = left / 128 + (1U << 20);
+  const std::uint64_t left = limit.available.count, beside = left / 64 + (1U << 20);
   const Bytes usable{left - std::min(left, beside)};
   if (fast <= usable) return fast;
   if (usable < kLeastFast)
@@ -144,10 +144,26 @@ class SharedBoard {
 
   std::string path() const { return fmt::format("/proc/{}/fd/{}", getpid(), file_); }
   const pages::RunBoard& operator*() const { return *board_; }
+  pages::Wakeful& wakeful() const { return board_->wakeful; }
 
  private:
   int file_;
   pages::RunBoard* board_ = nullptr;
+};
+
+/// A thread that keeps processors awake for the started processes.
+class Awake {
+ public:
+  explicit Awake(pages::Wakeful& wakeful) : wakeful_(wakeful), thread_([&] { wakeful_.run(); }) {}
+  Awake(const Awake&) = delete;
+  ~Awake() {
+    wakeful_.stop();
+    thread_.join();
+  }
+
+ private:
+  pages::Wakeful& wakeful_;
+  std::thread thread_;
 };
 
 std::vector<std::string> environment_with(const std::string& library, const std::string& settings) {
@@ -271,6 +287,7 @@ void run_run(const RunRequest& request) {
   begin_trace(request.record);
   const auto began = Clock::now();
   const pid_t child = start_program(program, request.program, environment_with(library_path(), settings));
+  const Awake awake(board.wakeful());
   outcome.code = wait_for_program(child, board, began, request.quiet);
   outcome.seconds = std::chrono::duration<double>(Clock::now() - began).count();
   outcome.processes = rows_of(*board);

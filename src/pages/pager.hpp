@@ -225,6 +225,8 @@ class Pager {
   void found_in_child(Address part, PageMask pages);
 
   void set_limit(std::uint64_t pages);
+  /// So many pages are in use elsewhere, until somebody who knows of them calls set_limit().
+  void take_off_limit(std::uint64_t pages) { limit_ -= std::min(pages, limit_ / 4); }
   /// Where slower tiers have no room left nothing waits for an eviction.
   void set_cornered(bool cornered) { cornered_ = cornered; }
   bool cornered() const { return cornered_; }

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "pages/wakeful.hpp"
+
 namespace terrace::pages {
 
 /// The environment variable that tells a started process what to do, as `key=value` pairs set off by
@@ -39,6 +41,7 @@ struct RunBoard {
   static constexpr std::uint32_t kRows = 256;
 
   std::atomic<std::uint32_t> rows;  ///< how many were wanted: later processes have none
+  Wakeful wakeful;                  ///< the command's thread, for all of them
   RunRow row[kRows];
 };
 

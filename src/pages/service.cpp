@@ -64,7 +64,7 @@ Result<void> Service::prepare() {
     store_views_.push_back(store.get());
     slot_views_.push_back(slots_.back().get());
   }
-  // A sixteenth at most is kept free for faults. A quarter waits in staging for its second chance
+  // A sixteenth at most is kept free for faults. Some of it waits in staging for its second chance
   // (waiting_pages); where parts of few pages leave, that takes more batches: there are enough for parts of
   // two pages.
   parts_of_batch_ = std::clamp<std::size_t>(limit_parts / 64, 1, kPartsOfChunk);
@@ -105,9 +105,12 @@ Result<void> Service::prepare() {
 void Service::start_threads() {
   for (unsigned i = 0; i < options_.workers; ++i) start_thread(Thread::Role::works);
   start_thread(Thread::Role::evicts);
-  wakeful_.reset();
+  own_wakeful_.reset();
+  wakeful_ = nullptr;
   if (!ring_ || sysconf(_SC_NPROCESSORS_ONLN) < 2) return;
-  wakeful_.emplace();
+  wakeful_ = options_.wakeful;
+  if (wakeful_ != nullptr) return;
+  wakeful_ = &own_wakeful_.emplace();
   start_thread(Thread::Role::stays_awake);
 }
 
@@ -164,7 +167,7 @@ void* Service::run_thread(void* thread) {
       me.service->evict();
       break;
     case Thread::Role::stays_awake:
-      me.service->wakeful_->run();
+      me.service->own_wakeful_->run();
       break;
   }
   return nullptr;
@@ -178,7 +181,7 @@ Service::~Service() {
   idle_.notify_all();
   room_.notify_all();
   if (kick_ >= 0) kick();
-  if (wakeful_) wakeful_->stop();
+  if (own_wakeful_) own_wakeful_->stop();
   for (Thread& thread : threads_) pthread_join(thread.handle, nullptr);
   if (kick_ >= 0) close(kick_);
 }

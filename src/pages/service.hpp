@@ -49,6 +49,8 @@ struct ServiceOptions {
   /// Called about every 5 ms by the evicting thread without the lock, and every millisecond while it returns
   /// true; empty: never.
   std::function<bool()> tick;
+  /// Another process's, which outlives the service; else it has a thread for one.
+  Wakeful* wakeful = nullptr;
   /// Called once when pages were lost, by a worker, before whoever touches them is ended.
   std::function<void(const std::string& sentence)> lost;
 };
@@ -274,8 +276,9 @@ class Service {
   std::size_t gone_count_ = 0;
   std::string loss_;
   std::unique_ptr<Sampling> sampling_;  // none: the policy does not ask
-  std::optional<Wakeful> wakeful_;      // none: workers read, or there is one processor
-  int kick_ = -1;                       // an eventfd that ends the listener's poll
+  std::optional<Wakeful> own_wakeful_;
+  Wakeful* wakeful_ = nullptr;  // none: workers read, or there is one processor
+  int kick_ = -1;               // an eventfd that ends the listener's poll
   std::deque<Thread> threads_;
 };
 

@@ -27,11 +27,11 @@ bool Service::needs_room() const {
   return !paused_ && !pager_->cornered() && pager_->resident() + reserve_.pages() > pager_->limit();
 }
 
-/// What leaves waits in staging first, for as long as a quarter of fast memory takes to be replaced: whoever
-/// is used at all is touched meanwhile and stays (a second chance, in place of the access bits that we cannot
-/// see).
+/// What leaves waits in staging first, for as long as an eighth of fast memory takes to be replaced: whoever
+/// is used is touched meanwhile and stays (a second chance, in place of the access bits that we cannot see).
+/// A larger share finds more of them and takes more faults to do so.
 std::uint64_t Service::waiting_pages() const {
-  return std::max<std::uint64_t>(pager_->limit() / 4, parts_of_batch_ * kPagesOfPart);
+  return std::max<std::uint64_t>(pager_->limit() / 8, parts_of_batch_ * kPagesOfPart);
 }
 
 void Service::room_was_made() {
@@ -161,16 +161,18 @@ bool Service::fill_batch(Batch& batch, std::unique_lock<std::mutex>& lock) {
   return batch.count == parts_of_batch_;
 }
 
-/// Neighbours of the oldest batch go with it while all of them together hold no more than one can: giving
-/// frames back costs a round trip to the listener.
+/// Neighbours of the oldest batch go with it, because giving frames back costs a round trip to the listener:
+/// no more of them than one batch can hold, nor than a sixty-fourth of fast memory, for what comes back while
+/// it is written takes memory twice.
 void Service::empty_oldest(std::unique_lock<std::mutex>& lock) {
+  const std::uint64_t most = std::min<std::uint64_t>(kChunk / kPage, pager_->limit() / 64);
   const std::uint16_t first = lifted_.front();
   std::uint16_t end = first;
   std::size_t pages = 0;
   do {
     pages += batches_[end++].pages;
     lifted_.pop_front();
-  } while (!lifted_.empty() && lifted_.front() == end && pages + batches_[end].pages <= kChunk / kPage);
+  } while (!lifted_.empty() && lifted_.front() == end && pages + batches_[end].pages <= most);
   bool refused = false;
   for (std::uint16_t i = first; i < end; ++i) refused |= settle(batches_[i], lock);
   lock.unlock();

@@ -66,7 +66,11 @@ void Service::take_off(const Fetch& fetch, const Pending& fault, std::unique_loc
   grounded_.pop_back();
   Flight& flight = flights_[number];
   flight.busy = true;
-  flight.touched_bytes = std::max(flight.touched_bytes, fetch.count * kPart);
+  if (fetch.count * kPart > flight.touched_bytes) {
+    // The next tick finds the buffer among what is in use; until then it is taken off here.
+    pager_->take_off_limit((fetch.count * kPart - flight.touched_bytes) / kPage);
+    flight.touched_bytes = fetch.count * kPart;
+  }
   flight.fetch = fetch;
   flight.fault = fault;
   flight.end = pager_->end_of(fetch);

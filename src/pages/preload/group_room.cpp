@@ -48,8 +48,8 @@ std::optional<std::int64_t> GroupRoom::left() const {
     if (const std::size_t at = statistics.find(name); at != statistics.npos)
       files = number(statistics.substr(at + name.size())).value_or(0);
   }
-  // What is charged between two looks, by everybody: a thread that the kernel starts, a page table.
-  const std::int64_t margin = (std::int64_t{1} << 20) + *limit / 256;
+  // What is charged between two looks, by everybody: page tables, buffers, a thread that somebody starts.
+  const std::int64_t margin = (std::int64_t{1} << 20) + *limit / 64;
   return *limit - (*usage - files) - margin;
 }
 

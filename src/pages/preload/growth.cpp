@@ -29,6 +29,15 @@ bool malloc_is_of_the_c_library() {
          dladdr(version, &of_library) != 0 && of_malloc.dli_fbase == of_library.dli_fbase;
 }
 
+// A block that grows by little may grow in its place, again and again; what doubles is copied rarely.
+std::size_t copied_by_realloc(const void* block, std::size_t bytes) {
+  constexpr std::size_t kMatters = 256 << 10;
+  if (block == nullptr || bytes < kMatters) return 0;
+  const auto* const header = reinterpret_cast<const Header*>(block) - 1;
+  const std::size_t usable = (header->size & ~kFlags) - sizeof(std::size_t);
+  return (header->size & kMapped) == 0 && bytes >= usable + usable / 2 ? usable : 0;
+}
+
 void Growth::start() {
   heap_end_ = reinterpret_cast<Address>(sbrk(0));
   for (std::atomic<Address>& arena : arenas_) arena = 0;

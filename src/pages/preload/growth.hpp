@@ -10,6 +10,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 
 #include "pages/geometry.hpp"
 
@@ -30,6 +31,10 @@ class Growth {
   std::atomic<Address> heap_end_{0};                // managed up to here
   std::array<std::atomic<Address>, 256> arenas_{};  // those seen last
 };
+
+/// Returns how many bytes of a block realloc() would copy into memory that is not managed yet; 0 where it
+/// need not copy, or too little to matter.
+std::size_t copied_by_realloc(const void* block, std::size_t bytes);
 
 /// Returns whether the program's malloc is glibc's, whose blocks have the headers that Growth reads.
 bool malloc_is_of_the_c_library();

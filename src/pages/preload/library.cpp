@@ -21,7 +21,7 @@ namespace terrace::pages {
 namespace {
 
 constexpr unsigned kTicksBeforeAWord = 40;
-constexpr unsigned kTicksBetweenShares = 4;
+constexpr unsigned kTicksBetweenShares = 2;
 
 }  // namespace
 

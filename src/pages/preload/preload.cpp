@@ -189,6 +189,7 @@ Result<void> start_library(const char* text) {
     Library* const now = library.load();
     return now != nullptr && tick(*now);
   };
+  if (me->board != nullptr) options.wakeful = &me->board->wakeful;
   options.lost = [](const std::string& sentence) { say(sentence); };
   auto service = Service::start(std::move(stores), std::move(options));
   if (!service) return service.error();
@@ -317,7 +318,15 @@ int madvise(void* address, std::size_t bytes, int advice) noexcept {
 void* malloc(std::size_t bytes) { return terrace::pages::grown(terrace::pages::plain_malloc(bytes)); }
 
 void* realloc(void* block, std::size_t bytes) {
-  return terrace::pages::grown(terrace::pages::plain_realloc(block, bytes));
+  const terrace::pages::Library* const me = terrace::pages::library.load(std::memory_order_relaxed);
+  const bool asks = me != nullptr && me->reads_headers;
+  const std::size_t copied = asks ? terrace::pages::copied_by_realloc(block, bytes) : 0;
+  if (copied == 0) return terrace::pages::grown(terrace::pages::plain_realloc(block, bytes));
+  void* const larger = malloc(bytes);
+  if (larger == nullptr) return nullptr;
+  std::memcpy(larger, block, copied);
+  std::free(block);
+  return larger;
 }
 
 void* memalign(std::size_t alignment, std::size_t bytes) {
