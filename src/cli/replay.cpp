@@ -24,7 +24,7 @@ using pages::ReplayResult;
 
 struct ReplayRequest {
   std::vector<std::string> traces, policies;
-  std::string machine = "optane-4tier", size, json;
+  std::string machine = "optane-4tier", size, page = "4KiB", json;
   std::uint32_t windows = 240;
   double overhead = 5, interval = 10, scale = 0;
   std::uint64_t seed = 1;
@@ -125,6 +125,7 @@ nlohmann::json replay_one(const std::string& name, const Machine& machine, const
   options.window_seconds = request.interval;
   options.seed = request.seed;
   options.capacity_scale = capacity_scale(*trace, machine, request.scale);
+  options.page = expect(parse_bytes(request.page));
   std::vector<ReplayResult> results;
   ProgressLine line;
   for (const std::string& policy : chosen_policies(request)) {
@@ -143,8 +144,13 @@ nlohmann::json replay_one(const std::string& name, const Machine& machine, const
   }
   nlohmann::json rows = nlohmann::json::array();
   for (const ReplayResult& result : results) rows.push_back(result_json(result));
-  return {{"trace", name},           {"footprint_bytes", shape.footprint().count}, {"windows", shape.windows},
-          {"machine", machine.name}, {"capacity_scale", options.capacity_scale},   {"policies", rows}};
+  return {{"trace", name},
+          {"footprint_bytes", shape.footprint().count},
+          {"windows", shape.windows},
+          {"machine", machine.name},
+          {"page_bytes", options.page.count},
+          {"capacity_scale", options.capacity_scale},
+          {"policies", rows}};
 }
 
 void run_replay(const ReplayRequest& request) {
@@ -179,6 +185,9 @@ void add_replay(CLI::App& app) {
                    "Length of a workload (default: 240 windows of ten seconds)")
       ->check(whole_number<std::uint32_t>(1, 100000));
   command->add_option("--size", request->size, "Memory of a workload instead of its own");
+  command->add_option("--page", request->page,
+                      "Pages of the program's memory: one access bit each, and moved as a whole "
+                      "(default: 4KiB; 2MiB, 1GiB)");
   command
       ->add_option("--overhead", request->overhead,
                    "Percent of a window that profiling may take (default: 5)")

@@ -77,20 +77,26 @@ class Keeper final : public Victims {
 
  private:
   static constexpr std::size_t kLists = 6;
-  static constexpr std::uint64_t kFillsOfRound = 8;
+  static constexpr std::uint64_t kFillsOfRound = 1;
   // More than one reference in a round, more than two of them, four, eight.
   static constexpr std::array<unsigned, kLists - 2> kBounds{Heat::kOne / 2, Heat::kOne, 2 * Heat::kOne,
                                                             4 * Heat::kOne};
 
   void note(PartId id, const Arrival& arrival) {
-    // A round ends when fast memory has been filled anew several times: what comes back within it is in use.
+    // A round ends when fast memory has been filled anew once. With longer ones what was hot keeps its place
+    // from what is hot now.
     arrived_pages_ += arrival.pages;
     if (arrived_pages_ > kFillsOfRound * arrival.limit_pages) {
       arrived_pages_ = 0;
       ++round_;
     }
     if (arrival.why == Arrival::Why::stayed) return;
-    table_[id].heat.reference(round_, arrival.why == Arrival::Why::rescued ? 2 : 1);
+    // One page says that a sixteenth of its part is in use. Where single pages come, every sixteenth of them
+    // counts for its part: then parts hardly differ in heat, and leave in the order in which they came.
+    due_ += arrival.pages * (arrival.why == Arrival::Why::rescued ? 2 : 1);
+    const unsigned references = due_ / kPagesOfPart;
+    due_ %= kPagesOfPart;
+    if (references > 0) table_[id].heat.reference(round_, references);
   }
   std::size_t bucket(PartId id) const {
     std::size_t list = 1;
@@ -121,6 +127,7 @@ class Keeper final : public Victims {
   std::array<PartList, kLists> lists_{};
   std::uint16_t round_ = 0;
   std::uint64_t arrived_pages_ = 0;
+  unsigned due_ = 0;  // pages that came and have not counted yet
   Sampled sampled_;
 };
 

@@ -122,5 +122,37 @@ TEST(Replay, RefusesWhatIsNoTraceWithASentence) {
   EXPECT_NE(replay(*gups(), four_tiers(), "keeper", tiny).error().message.find("--scale"), std::string::npos);
 }
 
+TEST(LargerBlocks, HaveTheAccessesOfTheirPieces) {
+  const auto trace = make_workload("gups", 4, 1_GB).value();
+  const Bytes block{trace->shape().block.count * 8};
+  const auto large = in_larger_blocks(*trace, block);
+  EXPECT_EQ(large->shape().blocks, (trace->shape().blocks + 7) / 8);
+  std::vector<Accesses> small_ones(trace->shape().blocks), large_ones(large->shape().blocks);
+  trace->window(2, small_ones);
+  large->window(2, large_ones);
+  double first = 0, all = 0;
+  for (std::size_t i = 0; i < small_ones.size(); ++i) (i < 8 ? first : all) += small_ones[i].all();
+  double rest = 0;
+  for (std::size_t i = 1; i < large_ones.size(); ++i) rest += large_ones[i].all();
+  EXPECT_NEAR(large_ones[0].all(), first, first * 1e-4);
+  EXPECT_NEAR(rest, all, all * 1e-4);
+  ASSERT_NE(large->hot_set(), nullptr);
+  EXPECT_EQ(large->hot_set()->size(), large_ones.size());
+}
+
+TEST(LargerPages, MoveAsAWhole) {
+  const auto trace = make_workload("voltdb", 30, 3_GB).value();
+  ReplayOptions options = small();
+  const double expected = replay(*trace, four_tiers(), "keeper", options).value().seconds;
+  options.page = 2_MiB;
+  const ReplayResult by_2_mib = replay(*trace, four_tiers(), "keeper", options).value();
+  EXPECT_NEAR(by_2_mib.seconds, expected, expected * 0.2);
+  options.page = 64_MiB;
+  const ReplayResult by_64_mib = replay(*trace, four_tiers(), "keeper", options).value();
+  EXPECT_EQ(by_64_mib.moved_bytes % (64U << 20), 0U);
+  options.page = Bytes{3000};
+  EXPECT_FALSE(replay(*trace, four_tiers(), "keeper", options));
+}
+
 }  // namespace
 }  // namespace terrace::pages

@@ -10,7 +10,6 @@ namespace terrace::pages {
 namespace {
 
 constexpr double kLine = 64;
-constexpr double kPageBytes = 4096;
 
 // 002 section 8.6: copying is 40% of what move_pages() takes, and without it and without allocation on the
 // critical path a region moves 4.37 times as fast. One thread copies.
@@ -57,12 +56,13 @@ ReplayWindow::ReplayWindow(const Machine& machine, const ReplayOptions& options,
 bool ReplayWindow::referenced(std::uint32_t block, double part) {
   looking_ += kSecondsOfScan;
   // Accesses are spread evenly over the pages of a block and over the window.
-  const double expected = accesses_[block].all() * part * kPageBytes / static_cast<double>(block_.count);
+  const double expected = accesses_[block].all() * part * static_cast<double>(options_.page.count) /
+                          static_cast<double>(block_.count);
   return uniform(random_) < 1 - std::exp(-expected);
 }
 
 double ReplayWindow::hint_faults(std::uint32_t block) {
-  const double pages = static_cast<double>(block_.count) / kPageBytes;
+  const double pages = static_cast<double>(block_.count) / static_cast<double>(options_.page.count);
   const double touched = 1 - std::exp(-accesses_[block].all() / pages);
   looking_ += touched * pages * kSecondsOfFault;
   return touched;
@@ -209,6 +209,14 @@ class Replay {
 
 Result<ReplayResult> replay(const AccessTrace& trace, const Machine& machine, std::string_view policy,
                             const ReplayOptions& options) {
+  const Bytes block = trace.shape().block, page = options.page;
+  if (page.count == 0 || (page > block ? page.count % block.count : block.count % page.count) != 0)
+    return Error{
+        ErrorCode::invalid_argument,
+        fmt::format("pages of {} and the trace's blocks of {} do not divide each other: choose 4KiB, "
+                    "2MiB or 1GiB",
+                    readable(page), readable(block))};
+  if (page > block) return replay(*in_larger_blocks(trace, page), machine, policy, options);
   double capacity = 0;
   for (const MachineTier& tier : machine.tiers) capacity += static_cast<double>(tier.capacity.count);
   if (capacity * options.capacity_scale < static_cast<double>(trace.shape().footprint().count) * 1.01)

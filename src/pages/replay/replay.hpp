@@ -27,6 +27,7 @@ struct ReplayOptions {
   double overhead = 0.05;                 ///< the share of it that profiling may take
   std::uint64_t moved_bytes = 200 << 20;  ///< promoted in a window at most (002 section 8.5.1)
   double capacity_scale = 1;              ///< multiplies the capacity of every tier
+  Bytes page{4096};  ///< of the program's memory: has one access bit, and moves as a whole (002 Fig. 8.9)
   std::uint64_t seed = 1;
 };
 

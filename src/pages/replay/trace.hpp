@@ -53,6 +53,10 @@ std::vector<WorkloadInfo> trace_workloads();
 Result<std::unique_ptr<AccessTrace>> make_workload(std::string_view name, std::uint32_t windows,
                                                    Bytes size = {});
 
+/// The same accesses told apart by larger blocks, each of them neighbours of the trace. It is hot where more
+/// than half of it is. The trace outlives it. pre: `block` is a multiple of the trace's
+std::unique_ptr<AccessTrace> in_larger_blocks(const AccessTrace& trace, Bytes block);
+
 /// Reads the format of docs/formats/trace.md. The error names the line.
 Result<std::unique_ptr<AccessTrace>> read_trace(std::istream& from, std::string name);
 

@@ -7,6 +7,8 @@
 
 #include "pages/replay/trace.hpp"
 
+#include <algorithm>
+
 namespace terrace::pages {
 namespace {
 
@@ -108,6 +110,47 @@ class TraceReader {
 
 Result<std::unique_ptr<AccessTrace>> read_trace(std::istream& from, std::string name) {
   return TraceReader(from, std::move(name)).read();
+}
+
+namespace {
+
+class LargerBlocks final : public AccessTrace {
+ public:
+  LargerBlocks(const AccessTrace& trace, Bytes block)
+      : trace_(trace), each_(static_cast<std::uint32_t>(block.count / trace.shape().block.count)) {
+    shape_ = trace.shape();
+    shape_.block = block;
+    shape_.blocks = (shape_.blocks + each_ - 1) / each_;
+    const std::vector<bool>* const hot = trace.hot_set();
+    if (hot == nullptr) return;
+    std::vector<std::uint32_t> count(shape_.blocks);
+    for (std::size_t i = 0; i < hot->size(); ++i) count[i / each_] += (*hot)[i];
+    for (const std::uint32_t of_block : count) hot_.push_back(2 * of_block > each_);
+  }
+
+  const TraceShape& shape() const override { return shape_; }
+  void window(std::uint32_t number, std::span<Accesses> into) const override {
+    std::vector<Accesses> small(trace_.shape().blocks);
+    trace_.window(number, small);
+    std::fill(into.begin(), into.end(), Accesses{});
+    for (std::size_t i = 0; i < small.size(); ++i) {
+      into[i / each_].reads += small[i].reads;
+      into[i / each_].writes += small[i].writes;
+    }
+  }
+  const std::vector<bool>* hot_set() const override { return hot_.empty() ? nullptr : &hot_; }
+
+ private:
+  const AccessTrace& trace_;
+  std::uint32_t each_;
+  TraceShape shape_;
+  std::vector<bool> hot_;
+};
+
+}  // namespace
+
+std::unique_ptr<AccessTrace> in_larger_blocks(const AccessTrace& trace, Bytes block) {
+  return std::make_unique<LargerBlocks>(trace, block);
 }
 
 }  // namespace terrace::pages
