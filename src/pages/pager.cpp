@@ -109,7 +109,7 @@ PageMask Pager::waiting(const Part& part) const {
 
 void Pager::go_on_in_child() {
   at_.victims.clear();
-  resident_ = staged_ = 0;
+  resident_ = staged_ = coming_ = 0;
   for (const Batch& batch : at_.batches) {
     resident_ += batch.pages;
     if (!batch.samples) staged_ += batch.pages;
@@ -139,11 +139,13 @@ void Pager::found_in_child(Address address, PageMask pages) {
 
 const char* Pager::check_records() const {
   std::uint64_t resident = 0;
+  bool fetches = false;
   const char* wrong = nullptr;
   auto& table = const_cast<PartTable&>(table_);
   table.each_part([&](PartId id) {
     const Part& part = table_[id];
     resident += count_of(part.present);
+    fetches |= part.state == PartState::fetching;
     if (part.listed != (part.present != 0)) wrong = "a part is listed if and only if it is resident";
     if (without(part.dirty, part.present) != 0) wrong = "dirty pages are present";
     if (part.stored != 0 && part.slot == kNoSlot) wrong = "stored pages have a slot";
@@ -159,6 +161,7 @@ const char* Pager::check_records() const {
     resident += batch.pages;
     if (!batch.samples) staged += batch.pages;
   }
+  if (coming_ != 0 && !fetches) wrong = "pages that are coming are being fetched";
   if (staged != staged_) wrong = "the count of staged pages is the sum over the batches";
   if (resident != resident_) wrong = "the count of resident pages is the sum over the parts";
   return wrong != nullptr ? wrong : "";

@@ -231,7 +231,9 @@ class Pager {
   void set_cornered(bool cornered) { cornered_ = cornered; }
   bool cornered() const { return cornered_; }
   std::uint64_t resident() const { return resident_; }
-  /// Pages of them that are on their way out.
+  /// Pages that fetches are about to bring.
+  std::uint64_t coming() const { return coming_; }
+  /// Pages of the resident ones that are on their way out.
   std::uint64_t staged() const { return staged_; }
   std::uint64_t limit() const { return limit_; }
   const PagerCounts& counts() const { return counts_; }
@@ -287,11 +289,15 @@ class Pager {
   void stay(PartId id);
   void leave_unwritten(Batch& batch, std::size_t i);
   Step put_back(Batch& batch, std::size_t i);
-  bool has_room(std::uint64_t pages) const { return cornered_ || resident_ + pages <= limit_; }
+  bool has_room(std::uint64_t pages) const { return cornered_ || resident_ + coming_ + pages <= limit_; }
+  static unsigned pages_of(const Fetch& fetch, std::uint32_t part) {
+    return part == 0 ? count_of(fetch.pages) : kPagesOfPart;
+  }
 
   Parts at_;
   PartTable& table_;
   std::uint64_t limit_, resident_ = 0, staged_ = 0;
+  std::uint64_t coming_ = 0;                   // pages of fetches that are under way
   std::uint64_t ceiling_ = ~std::uint64_t{0};  // of the limit, since the system refused memory
   bool crowded_ = false, cornered_ = false;
   static constexpr std::uint32_t kSweep = 8;  // parts at once: a row of at least four faults

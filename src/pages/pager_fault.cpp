@@ -237,11 +237,13 @@ void Pager::begin_fetch(PartId id, PageMask pages, const Event& event, Fetch& fe
   fetch.swept = asked >= kSweep;
   if (pages != kAllPages) window = 1;
   // Reading ahead stays within half of what is free, so that it never drives out what it just read.
-  const std::uint64_t spare = limit_ > resident_ ? (limit_ - resident_) / 2 / kPagesOfPart : 0;
+  const std::uint64_t taken = resident_ + coming_;
+  const std::uint64_t spare = limit_ > taken ? (limit_ - taken) / 2 / kPagesOfPart : 0;
   window = static_cast<std::uint32_t>(std::min<std::uint64_t>(window, std::max<std::uint64_t>(spare, 1)));
   PartId part = id;
   do {
-    fetch.parts[fetch.count++] = part;
+    fetch.parts[fetch.count] = part;
+    coming_ += pages_of(fetch, fetch.count++);
     table_[part].state = PartState::fetching;
     part = table_.find(start + fetch.count * kPart);
   } while (fetch.count < window &&
@@ -261,6 +263,7 @@ Pager::Step Pager::read_ahead(Address start, Fetch& fetch) {
 void Pager::forget(Fetch& fetch) {
   for (; fetch.count > 0; --fetch.count) {
     const PartId id = fetch.parts[fetch.count - 1];
+    coming_ -= pages_of(fetch, fetch.count - 1);
     table_[id].state = PartState::idle;
     if (table_[id].empty()) free_slot(table_[id]);
     at_.control.wake(table_.address(id));
@@ -311,6 +314,7 @@ Pager::Step Pager::fetched(Fetch& fetch, const std::byte* data, int cause) {
     done.no_memory |= rest.no_memory;
     if (done.again || rest.again) return Step::again;
     if (store.is_memory()) forget_pages(id, done.pages);
+    coming_ -= pages_of(fetch, i);
     settle_fetched(id, done.pages, writable, fetch.swept ? Arrival::Why::swept : Arrival::Why::touched);
     if (done.no_memory) make_do_with_less();
     if (i > 0) counts_.read_ahead += count_of(done.pages);
@@ -325,6 +329,7 @@ Pager::Step Pager::lose(Fetch& fetch, int cause) {
   // What was only read ahead may wait for somebody who wants it.
   for (; fetch.count > 1; --fetch.count) {
     const PartId id = fetch.parts[fetch.count - 1];
+    coming_ -= pages_of(fetch, fetch.count - 1);
     table_[id].state = PartState::idle;
     if (table_[id].empty()) free_slot(table_[id]);
     at_.control.wake(table_.address(id));
@@ -338,6 +343,7 @@ Pager::Step Pager::lose(Fetch& fetch, int cause) {
     loss_ = {cause, tier_of(fetch.slot), offset, table_.address(id)};
   }
   counts_.lost += count_of(pages);
+  coming_ -= pages_of(fetch, 0);
   part.state = PartState::idle;
   at_.control.poison(table_.address(id), pages);
   at_.control.wake(table_.address(id));

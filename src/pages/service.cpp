@@ -214,6 +214,11 @@ std::span<Address> Service::take_faults() {
   return log_->take();
 }
 
+std::uint64_t Service::resident_bytes() {
+  const std::lock_guard lock(mutex_);
+  return pager_->resident() * kPage;
+}
+
 ServiceStatistics Service::statistics() {
   const std::lock_guard lock(mutex_);
   ServiceStatistics result = totals_;

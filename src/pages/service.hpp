@@ -99,6 +99,7 @@ class Service {
   /// Gives up a range of memory of ours: it reads as zeros afterwards.
   void discard(Address start, std::size_t bytes);
   ServiceStatistics statistics();
+  std::uint64_t resident_bytes();
   /// The faults since this was called last (access_log.hpp). One thread calls it. pre: log_faults
   std::span<Address> take_faults();
   /// Returns a sentence about the first page that was lost; empty where none was.
@@ -229,7 +230,6 @@ class Service {
   void arm_samples(std::unique_lock<std::mutex>& lock);
   void check_samples();
   void return_samples(std::unique_lock<std::mutex>& lock);
-  void release_samples(std::unique_lock<std::mutex>& lock);
   void end_samples();
   void promote_hot();
 

@@ -24,7 +24,8 @@ bool is_zero(const std::byte* data, std::size_t bytes) {
 }  // namespace
 
 bool Service::needs_room() const {
-  return !paused_ && !pager_->cornered() && pager_->resident() + reserve_.pages() > pager_->limit();
+  return !paused_ && !pager_->cornered() &&
+         pager_->resident() + pager_->coming() + reserve_.pages() > pager_->limit();
 }
 
 /// What leaves waits in staging first, for as long as an eighth of fast memory takes to be replaced: whoever

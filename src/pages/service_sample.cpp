@@ -69,7 +69,6 @@ void Service::end_scan(std::unique_lock<std::mutex>& lock) {
   const std::uint64_t hot_before = totals_.sampled_hot, work_before = own_work_ns();
   check_samples();
   return_samples(lock);
-  release_samples(lock);
   mine.armed = false;
   const std::uint64_t waited = (totals_.sampled_hot - hot_before) * nanoseconds_of_a_fault();
   const std::uint64_t spent = mine.arming_ns + own_work_ns() - work_before + waited;
@@ -143,7 +142,7 @@ void Service::arm_samples(std::unique_lock<std::mutex>& lock) {
       }
       if (mine.lifted.size() >= affordable) continue;
       if (!mine.allowance.may_go_on(static_cast<double>(mine.arming_ns) * 1e-9)) continue;
-      if (mine.batches.empty() || batches_[mine.batches.back()].count == kPartsOfChunk) {
+      if (mine.batches.empty() || batches_[mine.batches.back()].count >= parts_of_batch_) {
         if (free_.size() <= kFreeBatches) return;
         mine.batches.push_back(free_.front());
         free_.pop_front();
@@ -183,41 +182,29 @@ void Service::check_samples() {
                       static_cast<double>(mine.pages_here) / static_cast<double>(std::max(mine.pages, 1U)));
 }
 
-/// What nobody wanted goes back.
+/// What nobody wanted goes back, a batch at a time: pages that were clean are copied, so that they stay
+/// clean, and take memory twice until their frames are released.
 void Service::return_samples(std::unique_lock<std::mutex>& lock) {
   for (const std::uint16_t number : sampling_->batches) {
     Batch& batch = batches_[number];
+    bool all = true;
     for (std::size_t i = 0; i < batch.count; ++i) {
       while (pager_->return_sample(batch, i) == Pager::Step::again) let_an_event_be_read(lock);
+      all &= batch.owner[i] == kNoPart;
     }
-  }
-}
-
-void Service::release_samples(std::unique_lock<std::mutex>& lock) {
-  Sampling& mine = *sampling_;
-  std::erase_if(mine.batches, [&](std::uint16_t number) {
-    Batch& batch = batches_[number];
-    if (std::all_of(batch.owner.begin(), batch.owner.begin() + batch.count,
-                    [](PartId owner) { return owner == kNoPart; }))
-      return false;
-    // The system had no memory for what was to go back.
-    pager_->evict_samples(batch);
-    lifted_.push_back(number);
-    return true;
-  });
-  std::sort(mine.batches.begin(), mine.batches.end());
-  for (std::size_t i = 0; i < mine.batches.size();) {
-    std::size_t end = i + 1;
-    while (end < mine.batches.size() && mine.batches[end] == mine.batches[end - 1] + 1) ++end;
+    if (!all) {
+      // The system had no memory for what was to go back.
+      pager_->evict_samples(batch);
+      lifted_.push_back(number);
+      continue;
+    }
     lock.unlock();
-    madvise(batches_[mine.batches[i]].frames, (end - i) * kChunk, MADV_DONTNEED);
+    madvise(batch.frames, kChunk, MADV_DONTNEED);
     lock.lock();
-    for (; i < end; ++i) {
-      pager_->released(batches_[mine.batches[i]]);
-      free_.push_back(mine.batches[i]);
-    }
+    pager_->released(batch);
+    free_.push_back(number);
   }
-  mine.batches.clear();
+  sampling_->batches.clear();
 }
 
 void Service::end_samples() {

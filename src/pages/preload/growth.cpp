@@ -21,11 +21,11 @@ constexpr std::size_t whole_pages(std::size_t bytes) { return (bytes + kPage - 1
 }  // namespace
 
 bool malloc_is_of_the_c_library() {
-  // A program's own malloc comes before ours, or right behind it.
+  // A program that brings a malloc of its own never calls ours. One in another library comes behind ours.
   Dl_info of_malloc{}, of_library{};
-  void* const first = dlsym(RTLD_DEFAULT, "free");
-  void* const version = dlsym(RTLD_DEFAULT, "gnu_get_libc_version");
-  return first != nullptr && version != nullptr && dladdr(first, &of_malloc) != 0 &&
+  void* const next = dlsym(RTLD_NEXT, "malloc");
+  void* const version = dlsym(RTLD_NEXT, "gnu_get_libc_version");
+  return next != nullptr && version != nullptr && dladdr(next, &of_malloc) != 0 &&
          dladdr(version, &of_library) != 0 && of_malloc.dli_fbase == of_library.dli_fbase;
 }
 

@@ -185,6 +185,7 @@ std::uint64_t my_allowance(Library& me, std::uint64_t in_use) {
 bool tick(Library& me) {
   // What malloc has just taken is the program's at once and managed only when it is found: a program that
   // grows is looked at more often, so that little is touched in between.
+  const std::uint64_t managed_before = me.service->resident_bytes();
   const bool grows = me.layout->look(*me.service);
   look_for_children(me);
   if (!me.settings.record.empty() && now_ns() >= me.next_window_ns) {
@@ -192,7 +193,10 @@ bool tick(Library& me) {
     me.next_window_ns = now_ns() + static_cast<std::uint64_t>(me.settings.interval * 1e9);
   }
   const ServiceStatistics now = me.service->statistics();
-  const std::uint64_t whole = me.layout->in_use(), managed = now.resident_pages * kPage;
+  // What the process uses was read between the two: of memory that grows the smaller one errs on the safe
+  // side.
+  const std::uint64_t whole = me.layout->in_use();
+  const std::uint64_t managed = std::min(managed_before, now.resident_pages * kPage);
   const std::uint64_t unmanaged = whole > managed ? whole - managed : 0;
   const std::uint64_t fast = my_allowance(me, whole);
   me.service->set_limit(fast > unmanaged ? fast - unmanaged : 0);
