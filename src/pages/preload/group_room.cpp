@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "pages/out_of_the_way.hpp"
 
@@ -36,21 +38,36 @@ GroupRoom::GroupRoom(const std::string& folder) {
   statistics_ = open_file(folder + "/memory.stat");
 }
 
-std::optional<std::int64_t> GroupRoom::left() const {
+std::optional<std::int64_t> GroupRoom::left() {
   char text[4096];
   if (!is_known()) return std::nullopt;
   const auto limit = number(text_of(limit_, text, sizeof text));
   const auto usage = number(text_of(usage_, text, sizeof text));
   if (!limit || !usage) return std::nullopt;
   const std::string_view statistics = text_of(statistics_, text, sizeof text);
-  std::int64_t files = 0;
-  for (const std::string_view name : {"\ninactive_file ", "\ntotal_inactive_file "}) {
-    if (const std::size_t at = statistics.find(name); at != statistics.npos)
-      files = number(statistics.substr(at + name.size())).value_or(0);
-  }
+  const auto value = [&](std::string_view name, std::string_view of_all) {
+    for (const std::string_view line : {of_all, name}) {
+      const std::size_t at = statistics.find(line);
+      if (at != statistics.npos) return number(statistics.substr(at + line.size())).value_or(0);
+    }
+    return std::int64_t{0};
+  };
+  const std::int64_t files = value("\ninactive_file ", "\ntotal_inactive_file ");
+  const std::int64_t read_again = value("\nworkingset_refault_file ", "\ntotal_workingset_refault_file ");
+  leave_room_for_files(read_again - std::exchange(read_again_, read_again), *limit);
   // What is charged between two looks, by everybody: page tables, buffers, a thread that somebody starts.
   const std::int64_t margin = (std::int64_t{1} << 20) + *limit / 64;
-  return *limit - (*usage - files) - margin;
+  return *limit - (*usage - files) - margin - for_files_;
+}
+
+/// A program that sorts in files, say, needs the kernel's copies of them as much as its own memory. Nobody
+/// can say how many bytes: so they get more while they are read again, and slowly less when they are not.
+void GroupRoom::leave_room_for_files(std::int64_t pages_read_again, std::int64_t limit) {
+  constexpr std::int64_t kFew = 8;  // fewer since the last look are chance
+  if (pages_read_again > kFew)
+    for_files_ = std::min(for_files_ + limit / 256, limit / 8);
+  else
+    for_files_ -= for_files_ / 256;
 }
 
 }  // namespace terrace::pages
