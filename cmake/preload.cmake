@@ -6,7 +6,7 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
 endif()
 file(GLOB preload_sources CONFIGURE_DEPENDS src/pages/preload/*.cpp)
 add_library(terrace_run SHARED ${preload_sources}
-  src/pages/compressed_store.cpp src/pages/encrypted_store.cpp src/pages/file_store.cpp src/pages/pager.cpp src/pages/pager_evict.cpp src/pages/pager_fault.cpp
+  src/pages/compressed_store.cpp src/pages/encrypted_store.cpp src/pages/file_store.cpp src/pages/group_room.cpp src/pages/pager.cpp src/pages/pager_evict.cpp src/pages/pager_fault.cpp
   src/pages/pager_layout.cpp src/pages/part_table.cpp src/pages/read_ring.cpp src/pages/service.cpp src/pages/service_evict.cpp
   src/pages/service_fault.cpp src/pages/service_flight.cpp src/pages/service_fork.cpp src/pages/service_sample.cpp
   src/pages/keeper/stretches.cpp src/pages/slots.cpp src/pages/userfault.cpp

@@ -66,7 +66,7 @@ Bytes fast_memory(const std::string& text) {
 }
 
 /// More than a control group leaves would end the program, not slow it down. Processes look at what it leaves
-/// while they run (preload/group_room.hpp).
+/// while they run (pages/group_room.hpp).
 Bytes within_control_group(Bytes fast, const MemoryLimit& limit, bool quiet) {
   if (limit.source == "MemAvailable") return fast;
   const std::uint64_t left = limit.available.count, beside = left / 64 + (1U << 20);

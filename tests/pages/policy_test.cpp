@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 #include "base/random.hpp"
 #include "pages/cipher.hpp"
 #include "pages/compressed_store.hpp"
 #include "pages/file_store.hpp"
+#include "pages/group_room.hpp"
 #include "pages/heat.hpp"
 #include "pages/locality.hpp"
 #include "pages/room_reserve.hpp"
@@ -144,6 +147,39 @@ TEST(FirstWrites, AreExpectedWhereMostPagesAreWritten) {
   EXPECT_FALSE(writes.expected(other));
   for (int i = 0; i < 32; ++i) writes.left_clean(one);
   EXPECT_FALSE(writes.expected(one));
+}
+
+TEST(GroupRoom, IsWhatTheLimitLeavesAndMoreForFilesThatAreReadAgain) {
+  const TemporaryFolder folder;
+  const auto write = [&](const char* name, const std::string& text) { std::ofstream(folder / name) << text; };
+  const auto statistics = [&](int inactive, int refaults) {
+    write("memory.stat", "anon 1\ninactive_file " + std::to_string(inactive) + "\nworkingset_refault_file " +
+                             std::to_string(refaults) + "\n");
+  };
+  constexpr std::int64_t kLimit = 256 << 20, kUsage = 100 << 20;
+  write("memory.max", std::to_string(kLimit) + "\n");
+  write("memory.current", std::to_string(kUsage) + "\n");
+  statistics(10 << 20, 1000);
+  GroupRoom room(folder.path());
+  ASSERT_TRUE(room.is_known());
+  room.left();  // what was read again before nobody knows of
+  std::int64_t left = 0;
+  for (int i = 0; i < 5000; ++i) left = room.left().value();
+  EXPECT_NEAR(static_cast<double>(left), kLimit - kUsage + (10 << 20), 8 << 20);
+  EXPECT_LT(left, kLimit - kUsage + (10 << 20)) << "something is kept for what comes between two looks";
+  for (int i = 0; i < 100; ++i) {
+    statistics(10 << 20, 1000 + 100 * (i + 1));
+    room.left();
+  }
+  const std::int64_t with_files = room.left().value();
+  EXPECT_LE(with_files, left - kLimit / 10);
+  EXPECT_GE(with_files, left - kLimit / 8);
+  for (int i = 0; i < 5000; ++i) room.left();
+  EXPECT_GT(room.left().value(), left - (1 << 20)) << "files that nobody reads again give it back";
+  write("memory.max", "max\n");
+  EXPECT_FALSE(room.left()) << "no limit";
+  EXPECT_FALSE(GroupRoom("").is_known());
+  EXPECT_FALSE(GroupRoom(folder / "nowhere").left());
 }
 
 TEST(RoomReserve, CoversWhatComesAndNoMore) {

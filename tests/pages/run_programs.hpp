@@ -439,6 +439,25 @@ inline int mapping_program() {
 }
 
 /// Fills 64 MiB with numbers that do not repeat, and reads them in any order, some of them again to write.
+/// Takes memory as fast as it can, by blocks that double and by many small ones.
+inline int growing_program() {
+  std::size_t bytes = std::size_t{1} << 20;
+  auto* block = static_cast<unsigned char*>(std::malloc(bytes));
+  std::memset(block, 7, bytes);
+  for (; bytes < std::size_t{128} << 20; bytes *= 2) {
+    block = static_cast<unsigned char*>(std::realloc(block, 2 * bytes));
+    std::memset(block + bytes, 7, bytes);
+  }
+  std::vector<unsigned char*> small(48 << 10);
+  for (unsigned char*& piece : small)
+    std::memset(piece = static_cast<unsigned char*>(std::malloc(1000)), 8, 1000);
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < bytes; ++i) wrong += block[i] != 7;
+  for (const unsigned char* piece : small) wrong += piece[999] != 8;
+  std::printf("wrong: %zu\n", wrong);
+  return 0;
+}
+
 inline int filling_program() {
   constexpr std::size_t kWords = kOnePage / sizeof(std::uint64_t),
                         kPages = (std::size_t{64} << 20) / kOnePage;
@@ -501,6 +520,7 @@ inline int run_program(const std::string& what) {
   if (what == "spoiling") return spoiling_program();
   if (what == "repeating") return repeating_program();
   if (what == "filling") return filling_program();
+  if (what == "growing") return growing_program();
   if (what == "mapping") return mapping_program();
   if (what == "exit7") return 7;
   if (what.starts_with("forking:")) return forking_program(std::stoi(what.substr(8)));

@@ -224,6 +224,20 @@ TEST_P(Run, MakesDoWithLessWhereItsControlGroupIsFull) {
   EXPECT_GT(total("fetches"), 100U) << "the memory did not fit";
 }
 
+// What malloc takes is managed before the program gets it: found milliseconds later it would be too much.
+TEST_P(Run, KeepsAProgramThatGrowsFastWithinItsControlGroup) {
+  std::optional<bench::MemoryGroup> group;
+  try {
+    group.emplace("run-test", Bytes{48 << 20}, bench::MemoryGroup::Swap::none);
+  } catch (const std::runtime_error& error) {
+    GTEST_SKIP() << error.what();
+  }
+  const ChildOutcome ours = run(group->within(under("96MiB", itself("growing"))));
+  EXPECT_EQ(ours.out, "wrong: 0\n") << ours.err;
+  EXPECT_EQ(ours.code, 0) << ours.err;
+  EXPECT_LT(total("peak_resident_bytes"), 48U << 20);
+}
+
 /// Runs the command as the user nobody. The shell line before it is run as root in a mount namespace of its
 /// own, so that nothing of the system is changed.
 ChildOutcome run_as_nobody(const std::string& before, const std::vector<std::string>& command) {

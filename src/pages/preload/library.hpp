@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "pages/preload/group_room.hpp"
+#include "pages/group_room.hpp"
 #include "pages/preload/growth.hpp"
 #include "pages/preload/layout.hpp"
 #include "pages/run_board.hpp"

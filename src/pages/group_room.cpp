@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pages/preload/group_room.hpp"
+#include "pages/group_room.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
