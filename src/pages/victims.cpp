@@ -94,7 +94,7 @@ class Keeper final : public Victims {
     // One page says that a sixteenth of its part is in use. Where single pages come, every sixteenth of them
     // counts for its part: then parts hardly differ in heat, and leave in the order in which they came.
     due_ += arrival.pages * (arrival.why == Arrival::Why::rescued ? 2 : 1);
-    const unsigned references = due_ / kPagesOfPart;
+    const auto references = static_cast<unsigned>(due_ / kPagesOfPart);
     due_ %= kPagesOfPart;
     if (references > 0) table_[id].heat.reference(round_, references);
   }
