@@ -78,6 +78,11 @@ class PagedMemory {
   /// Gives these bytes up: whole pages of them read as zeros afterwards. pre: within size()
   void discard(std::size_t offset, Bytes bytes);
 
+  /// Says that these bytes are wanted soon, or not: `keeper` and `async-lmp` then fetch them where there is
+  /// room, or have them leave first. pre: within size()
+  void will_need(std::size_t offset, Bytes bytes);
+  void archive(std::size_t offset, Bytes bytes);
+
   PagedMemoryStatistics statistics() const;
   /// Returns how hot `keeper` found the memory at an offset, from 0 to 1; less than 0 where it does not know.
   double hotness(std::size_t offset) const;

@@ -319,7 +319,9 @@ void add_run(CLI::App& app) {
                     "Encrypts what leaves memory; the key dies with the process");
   command->add_option("--record", request->record,
                       "Writes which memory was wanted when, for `terrace replay`");
-  command->add_option("--policy", request->policy, "What leaves memory first: keeper, lru or first-touch")
+  command
+      ->add_option("--policy", request->policy,
+                   "What leaves memory first: keeper, lru, async-lmp or first-touch")
       ->check(one_of(pages::victim_policies()));
   command->add_option("--json", request->json, "Writes what happened to this file");
   command->add_flag("--quiet", request->quiet, "Says nothing about memory");

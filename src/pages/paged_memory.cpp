@@ -92,6 +92,18 @@ void PagedMemory::discard(std::size_t offset, Bytes bytes) {
     state_->service->discard(reinterpret_cast<pages::Address>(data()) + first.count, (end - first).count);
 }
 
+void PagedMemory::will_need(std::size_t offset, Bytes bytes) {
+  check(offset + bytes.count <= state_->memory.size(), "what is wanted lies within the memory");
+  state_->service->hint(reinterpret_cast<pages::Address>(data()) + offset, bytes.count,
+                        pages::Service::Hint::wanted_soon);
+}
+
+void PagedMemory::archive(std::size_t offset, Bytes bytes) {
+  check(offset + bytes.count <= state_->memory.size(), "what is archived lies within the memory");
+  state_->service->hint(reinterpret_cast<pages::Address>(data()) + offset, bytes.count,
+                        pages::Service::Hint::not_wanted_soon);
+}
+
 PagedMemoryStatistics PagedMemory::statistics() const {
   const pages::ServiceStatistics now = state_->service->statistics();
   const pages::PagerCounts& counts = now.counts;

@@ -202,6 +202,20 @@ std::size_t Service::take_gone(GoneRanges& to) {
   return std::exchange(gone_count_, 0);
 }
 
+void Service::hint(Address start, std::size_t bytes, Hint hint) {
+  const std::lock_guard lock(mutex_);
+  if (!victims_->follows_hints()) return;
+  // No more than half of fast memory: the rest is in use.
+  const std::size_t most = pager_->limit() / kPagesOfPart / 2;
+  table_.each_part(start, start + bytes, [&](PartId id) {
+    const Part& part = table_[id];
+    if (hint == Hint::not_wanted_soon && part.listed) victims_->not_wanted_soon(id);
+    if (hint == Hint::wanted_soon && part.stored != 0 && part.present == 0 && promotions_.size() < most)
+      promotions_.push_back(table_.address(id));
+  });
+  if (!promotions_.empty()) idle_.notify_one();
+}
+
 void Service::discard(Address start, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   madvise(reinterpret_cast<void*>(start), bytes, MADV_DONTNEED);

@@ -96,6 +96,10 @@ class Service {
   /// not managed. Returns their number; where they were too many the last one is everything.
   using GoneRanges = std::array<Range, 64>;
   std::size_t take_gone(GoneRanges& to);
+  /// The program says when it wants a range. A policy that follows hints has it fetched where there is room,
+  /// or lets it leave first.
+  enum class Hint { wanted_soon, not_wanted_soon };
+  void hint(Address start, std::size_t bytes, Hint hint);
   /// Gives up a range of memory of ours: it reads as zeros afterwards.
   void discard(Address start, std::size_t bytes);
   ServiceStatistics statistics();

@@ -21,6 +21,30 @@ class Lru final : public Victims {
   PartList list_;
 };
 
+/// What hints say is not wanted soon leaves first.
+class AsyncLmp final : public Victims {
+ public:
+  explicit AsyncLmp(PartTable& table) : table_(table) {}
+  void arrived(PartId id, const Arrival&) override { put(id, wanted_, 0); }
+  void left(PartId id) override { (table_[id].list != 0 ? archived_ : wanted_).remove(table_, id); }
+  bool follows_hints() const override { return true; }
+  void not_wanted_soon(PartId id) override {
+    left(id);
+    put(id, archived_, 1);
+  }
+  void clear() override { wanted_ = archived_ = {}; }
+  PartId next() override { return archived_.size() > 0 ? archived_.first() : wanted_.first(); }
+
+ private:
+  void put(PartId id, PartList& list, std::uint8_t number) {
+    table_[id].list = number & 7;
+    list.append(table_, id);
+  }
+
+  PartTable& table_;
+  PartList wanted_, archived_;
+};
+
 /// Two lists: what came early stays.
 class FirstTouch final : public Victims {
  public:
@@ -59,6 +83,11 @@ class Keeper final : public Victims {
     put(id, bucket(id));
   }
   void left(PartId id) override { lists_[table_[id].list].remove(table_, id); }
+  bool follows_hints() const override { return true; }
+  void not_wanted_soon(PartId id) override {
+    left(id);
+    put(id, 0);
+  }
   void clear() override { lists_ = {}; }
 
   PartId next() override {
@@ -133,11 +162,12 @@ class Keeper final : public Victims {
 
 }  // namespace
 
-std::vector<std::string_view> victim_policies() { return {"keeper", "lru", "first-touch"}; }
+std::vector<std::string_view> victim_policies() { return {"keeper", "lru", "async-lmp", "first-touch"}; }
 
 Result<std::unique_ptr<Victims>> make_victims(std::string_view name, PartTable& table) {
   if (name == "keeper") return std::unique_ptr<Victims>(std::make_unique<Keeper>(table));
   if (name == "lru") return std::unique_ptr<Victims>(std::make_unique<Lru>(table));
+  if (name == "async-lmp") return std::unique_ptr<Victims>(std::make_unique<AsyncLmp>(table));
   if (name == "first-touch") return std::unique_ptr<Victims>(std::make_unique<FirstTouch>(table));
   std::string names;
   for (const std::string_view known : victim_policies())

@@ -4,11 +4,14 @@
 //
 //   lru          the part that has been resident longest leaves; one that is touched while it waits in
 //                staging comes back as the newest, so parts in use stay
+//   async-lmp    lru, with the hints that a program gives followed, as CachedArrays' LMP follows them (003):
+//   what it
+//                wants soon is fetched before, what it does not want soon leaves first
 //   first-touch  what came while there was room stays, and later parts share the rest
 //   keeper       a histogram of hotness over all parts: the coldest leave first (HM-Keeper, 002 section 8.5).
 //                Hotness is the moving average of eq. 8.2 over the faults that a part has caused, and stays
 //                with the part while it is on a slower tier. What a long sweep brings leaves before
-//                everything else, unless it had been hot
+//                everything else, unless it had been hot; so does what hints say is not wanted soon
 #pragma once
 
 #include <functional>
@@ -45,6 +48,10 @@ class Victims {
   virtual void grew(PartId, const Arrival&) {}
   /// The part is no longer resident, or is leaving. pre: it is in a list
   virtual void left(PartId id) = 0;
+  /// Returns whether a program's hints count.
+  virtual bool follows_hints() const { return false; }
+  /// A hint says that the part is not wanted soon. pre: follows_hints(), and it is in a list
+  virtual void not_wanted_soon(PartId) {}
   /// Forgets every part: the records' links are about to be made anew.
   virtual void clear() = 0;
   /// Returns who should leave, or kNoPart where nobody is resident.

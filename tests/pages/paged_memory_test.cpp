@@ -320,6 +320,30 @@ TEST(PagedMemory, AWatchdogNamesAFaultThatNobodyServes) {
   EXPECT_EQ(service->statistics().overdue_address, 0U);
 }
 
+TEST(PagedMemory, FollowsHintsWhereThePolicyDoes) {
+  NEEDS_USERFAULT();
+  for (const std::string policy : {"async-lmp", "keeper", "lru"}) {
+    PagedMemoryOptions wanted = options(8_MiB, policy.c_str());
+    wanted.slow = {"dram:64MiB"};
+    wanted.overhead = 0;
+    auto memory = PagedMemory::create(32_MiB, wanted).value();
+    const auto bytes = memory.as<std::byte>();
+    std::memset(bytes.data(), 1, bytes.size());
+    memory.discard(26 << 20, 6_MiB);  // so that there is room
+    const std::uint64_t promoted_before = memory.statistics().promoted.count;
+    memory.will_need(0, 1_MiB);
+    const bool follows = policy != "lru";
+    for (int i = 0; i < 2000 && follows; ++i) {
+      if (memory.statistics().promoted.count >= promoted_before + (1 << 20)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    const std::uint64_t fetches_before = memory.statistics().fetches;
+    for (std::size_t at = 0; at < 1 << 20; at += 64 << 10) EXPECT_EQ(bytes[at], std::byte{1});
+    const std::uint64_t fetches = memory.statistics().fetches - fetches_before;
+    EXPECT_EQ(fetches < 2, follows) << policy << ": " << fetches;
+  }
+}
+
 TEST(PagedMemory, SpreadsOverSeveralSlowerTiersStepByStep) {
   NEEDS_USERFAULT();
   PagedMemoryOptions wanted = options(2_MiB, "keeper");
@@ -363,7 +387,7 @@ TEST(PagedMemory, RefusesWhatItCannotDoWithASentence) {
   EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("at least 1.00 MiB"), std::string::npos);
   wanted.fast = 2_MiB;
   wanted.policy = "best";
-  EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("keeper, lru, first-touch"),
+  EXPECT_NE(PagedMemory::create(8_MiB, wanted).error().message.find("keeper, lru, async-lmp, first-touch"),
             std::string::npos);
   wanted.slow = {"file:/proc/nowhere/x:1GiB"};
   EXPECT_FALSE(PagedMemory::create(8_MiB, wanted).ok());

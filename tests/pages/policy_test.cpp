@@ -261,6 +261,17 @@ TEST(Victims, WhatASweepBroughtLeavesFirstUnlessItHadBeenHot) {
   EXPECT_EQ(residents.leave(), kNoPart);
 }
 
+TEST(Victims, WhatIsNotWantedSoonLeavesFirst) {
+  for (const char* policy : {"async-lmp", "keeper"}) {
+    Residents residents(policy);
+    for (std::uint64_t part = 0; part < 4; ++part) residents.arrive(part, Arrival::Why::touched);
+    ASSERT_TRUE(residents.victims->follows_hints());
+    residents.victims->not_wanted_soon(residents.id(2));
+    EXPECT_EQ(residents.leave(), residents.id(2)) << policy;
+    EXPECT_EQ(residents.leave(), residents.id(0)) << policy;
+  }
+}
+
 TEST(Victims, KeeperSparesWhatSamplesFoundHot) {
   Residents residents("keeper");
   for (std::uint64_t part = 0; part < 4; ++part) residents.arrive(part, Arrival::Why::touched);

@@ -309,9 +309,15 @@ void* mmap64(void* address, std::size_t bytes, int rights, int flags, int file, 
   return terrace::pages::map(address, bytes, rights, flags, file, offset);
 }
 
-/// Huge pages would leave and come as a whole: managed memory has none.
+/// Huge pages would leave and come as a whole: managed memory has none. Hints are for us and for the kernel.
 int madvise(void* address, std::size_t bytes, int advice) noexcept {
-  if (advice == MADV_HUGEPAGE && terrace::pages::library.load() != nullptr) return 0;
+  using terrace::pages::Service;
+  const terrace::pages::Library* const me = terrace::pages::library.load();
+  if (advice == MADV_HUGEPAGE && me != nullptr) return 0;
+  const auto start = reinterpret_cast<terrace::pages::Address>(address);
+  if (me != nullptr && advice == MADV_WILLNEED) me->service->hint(start, bytes, Service::Hint::wanted_soon);
+  if (me != nullptr && (advice == MADV_COLD || advice == MADV_PAGEOUT))
+    me->service->hint(start, bytes, Service::Hint::not_wanted_soon);
   return static_cast<int>(syscall(SYS_madvise, address, bytes, advice));
 }
 
