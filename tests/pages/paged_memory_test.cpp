@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 #include "base/random.hpp"
 #include "pages/file_store.hpp"
@@ -330,12 +331,15 @@ TEST(PagedMemory, FollowsHintsWhereThePolicyDoes) {
     const auto bytes = memory.as<std::byte>();
     std::memset(bytes.data(), 1, bytes.size());
     memory.discard(26 << 20, 6_MiB);  // so that there is room
-    const std::uint64_t promoted_before = memory.statistics().promoted.count;
     memory.will_need(0, 1_MiB);
     const bool follows = policy != "lru";
-    for (int i = 0; i < 2000 && follows; ++i) {
-      if (memory.statistics().promoted.count >= promoted_before + (1 << 20)) break;
+    // Until nothing has come for a while.
+    std::uint64_t promoted = 0;
+    for (int i = 0, quiet = 0; i < 5000 && quiet < 50 && follows; ++i, ++quiet) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (const std::uint64_t now = memory.statistics().promoted.count;
+          std::exchange(promoted, now) != now || now == 0)
+        quiet = -1;
     }
     const std::uint64_t fetches_before = memory.statistics().fetches;
     for (std::size_t at = 0; at < 1 << 20; at += 64 << 10) EXPECT_EQ(bytes[at], std::byte{1});
