@@ -42,6 +42,13 @@ constexpr PageMask page_bit(Address address) {
 constexpr unsigned count_of(PageMask pages) { return static_cast<unsigned>(std::popcount(pages)); }
 constexpr PageMask without(PageMask pages, PageMask others) { return static_cast<PageMask>(pages & ~others); }
 
+// What is learned about memory is learned by areas of 64 MiB. Few of them are in use at once, so that many
+// areas share a number and hardly ever disturb each other.
+inline constexpr std::size_t kAreas = 64;
+constexpr std::size_t area_number(Address address) {
+  return std::uint64_t{address >> 26} * 0x9E3779B97F4A7C15 >> 58;
+}
+
 /// All pages from the first one to the last.
 constexpr PageMask span_of(PageMask pages) {
   if (pages == 0) return 0;

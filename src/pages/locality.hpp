@@ -84,7 +84,7 @@ class Locality {
     }
   };
 
-  Area& area_of(Address address) { return areas_[(address >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
+  Area& area_of(Address address) { return areas_[area_number(address)]; }
   Probe& probe_of_now() { return probes_[faults_ % probes_.size()]; }
 
   /// So many pages of a part, this one in their middle where the part's ends allow it.
@@ -118,37 +118,10 @@ class Locality {
   }
 
   Bringing bringing_;
-  std::array<Area, 64> areas_{};
+  std::array<Area, kAreas> areas_{};
   Area everywhere_;
   std::array<Probe, kRemembered> probes_{};
   std::uint32_t faults_ = 0;
-};
-
-/// First writes: whether pages that are fetched for reading are written before they leave. Where they usually
-/// are, they come writable and save a second fault; elsewhere they come write-protected, so that they can
-/// leave without being written to the disk. It learns from those that came write-protected, which every
-/// sixteenth fetch does anyhow.
-class FirstWrites {
- public:
-  /// Returns whether what is about to be fetched here should come writable.
-  bool expected(Address part) { return score(part) >= kWorth && ++fetches_ % kProbeEvery != 0; }
-  /// A page that had come write-protected is written.
-  void written(Address part) {
-    score(part) = static_cast<std::uint8_t>(score(part) + (255 - score(part) + 7) / 8);
-  }
-  /// A part leaves unwritten.
-  void left_clean(Address part) {
-    score(part) = static_cast<std::uint8_t>(score(part) - (score(part) + 7) / 8);
-  }
-
- private:
-  static constexpr unsigned kProbeEvery = 16;
-  static constexpr std::uint8_t kWorth = 128;  // of 255: half of them
-
-  std::uint8_t& score(Address part) { return scores_[(part >> 26) * 0x9E3779B97F4A7C15 >> 58]; }
-
-  std::array<std::uint8_t, 64> scores_{};
-  std::uint32_t fetches_ = 0;
 };
 
 }  // namespace terrace::pages

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "pages/access_log.hpp"
+#include "pages/first_writes.hpp"
 #include "pages/locality.hpp"
 #include "pages/page_control.hpp"
 #include "pages/part_table.hpp"
@@ -64,8 +65,8 @@ struct Fetch {
   std::uint32_t count = 0;
   Slot slot = kNoSlot;  ///< the first part's
   PageMask pages = 0;   ///< the first part's; the others are whole
-  PageMask written =
-      0;  ///< pages that come writable: the one that a thread waits to write, or all of all parts
+  /// Pages that come writable: the one that a thread waits to write, or all of all parts.
+  PageMask written = 0;
   bool wanted_is_filled = false;  ///< the first part has been settled
   bool swept = false;             ///< it goes on where several others ended
   bool ahead = false;             ///< nobody waits for it: its first part stays out until somebody does

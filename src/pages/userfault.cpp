@@ -193,6 +193,15 @@ PagesDone by_runs(PageMask pages, Once once) {
   return result;
 }
 
+/// Moves pages and wakes nobody. Returns 0 or an errno; `done` says how many bytes were moved.
+int move(int descriptor, Address to, Address from, std::size_t bytes, std::int64_t& done) {
+  constexpr std::uint64_t kDontWake = 1;  // UFFDIO_MOVE_MODE_DONTWAKE
+  MoveRequest request{to, from, bytes, kDontWake, 0};
+  const int cause = ioctl(descriptor, kMove, &request) == 0 ? 0 : errno;
+  done = request.moved;
+  return cause;
+}
+
 }  // namespace
 
 PagesDone Userfault::fill(Address part, PageMask pages, const std::byte* data, Protection protection) {
@@ -210,23 +219,18 @@ PagesDone Userfault::fill(Address part, PageMask pages, const std::byte* data, P
 PagesDone Userfault::take(Address part, PageMask pages, std::byte* frame) {
   if (!features_.moves) return take_by_copying(part, pages, frame);
   return by_runs(pages, [&](std::size_t first, std::size_t count, std::int64_t& done) {
-    MoveRequest request{reinterpret_cast<std::uint64_t>(frame) + first * kPage, part + first * kPage,
-                        count * kPage, 0, 0};
-    const int cause = ioctl(descriptor_, kMove, &request) == 0 ? 0 : errno;
-    done = request.moved;
+    const std::size_t at = first * kPage;
+    const int cause =
+        move(descriptor_, reinterpret_cast<Address>(frame) + at, part + at, count * kPage, done);
     return cause == EEXIST ? EINVAL : cause;  // an occupied frame is no page taken
   });
 }
 
 PagesDone Userfault::put_back(Address part, PageMask pages, std::byte* frame) {
   if (!features_.moves) return {};
-  constexpr std::uint64_t kDontWake = 1;  // UFFDIO_MOVE_MODE_DONTWAKE
   return by_runs(pages, [&](std::size_t first, std::size_t count, std::int64_t& done) {
-    MoveRequest request{part + first * kPage, reinterpret_cast<std::uint64_t>(frame) + first * kPage,
-                        count * kPage, kDontWake, 0};
-    const int cause = ioctl(descriptor_, kMove, &request) == 0 ? 0 : errno;
-    done = request.moved;
-    return cause;
+    const std::size_t at = first * kPage;
+    return move(descriptor_, part + at, reinterpret_cast<Address>(frame) + at, count * kPage, done);
   });
 }
 

@@ -13,6 +13,7 @@
 #include "pages/cipher.hpp"
 #include "pages/compressed_store.hpp"
 #include "pages/file_store.hpp"
+#include "pages/first_writes.hpp"
 #include "pages/group_room.hpp"
 #include "pages/heat.hpp"
 #include "pages/locality.hpp"
